@@ -7,8 +7,8 @@ import (
 	"macronode/core/types"
 )
 
-// FuzzAmount: a text is an amount if and only if it is how an integer in [0, 2^128)
-// is written, and it is written back to the same bytes.
+// FuzzAmount: a text is an amount if and only if it is the canonical form of an integer in [0, 2^128), and it is
+// written back to the same bytes.
 func FuzzAmount(f *testing.F) {
 	for _, text := range []string{"0", "1", "01", "-0", "+1", "340282366920938463463374607431768211455",
 		"340282366920938463463374607431768211456", "99999999999999999999999999999999999999999", "１", "1_0"} {

@@ -15,7 +15,7 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// A tape is bytes that decide what a frame holds; it ends in zeros.
+// A tape is bytes that decide the contents of a frame; it continues with zeros.
 type tape []byte
 
 func (b *tape) next() (c byte) {
@@ -32,7 +32,7 @@ func (b *tape) number() (n uint64) {
 	return n
 }
 
-// text is one that a caller may send.
+// text returns a text that a caller can send.
 func (b *tape) text(least, most int) []byte {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
 	text := bytes.Repeat([]byte{letters[b.next()%64]}, least+int(b.next())%(most-least+1))
@@ -48,7 +48,7 @@ func (b *tape) hold() types.TxID {
 	return types.NewTxID(types.JournalID(b.number()), types.Position{LSN: types.LSN(b.number()), Index: uint16(b.number())})
 }
 
-// item is what may have become of an operation of head's.
+// item returns a possible outcome of an operation of head's batch.
 func (b *tape) item(head *record.Record) record.Record {
 	r := *head
 	r.Items, r.Atomic = 0, false
@@ -68,9 +68,8 @@ func (b *tape) item(head *record.Record) record.Record {
 	return r
 }
 
-// FuzzBatch: whatever becomes of a batch's items, and whatever stands around them, the
-// batch shows each as it is shown alone, byte for byte, in JSON whose receipts anybody
-// can hash; one of all or nothing shows no refusal.
+// FuzzBatch: a batch with any items, and any records around it, shows each item as it is shown alone, byte for
+// byte, in JSON whose receipts can be hashed by clients. An atomic batch shows no rejection.
 func FuzzBatch(f *testing.F) {
 	f.Add([]byte{}, true, uint8(0), uint8(0))
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, true, uint8(3), uint8(0))
@@ -116,12 +115,12 @@ func FuzzBatch(f *testing.F) {
 		if err != nil || status != 200 || owner != head.Tenant {
 			t.Fatalf("%d of %d, %v", status, owner, err)
 		}
-		shown(t, &sealed, answer, uint16(before)+1, head.Items)
+		checkBatch(t, &sealed, answer, uint16(before)+1, head.Items)
 	})
 }
 
-// shown holds a batch's answer against those of its items.
-func shown(t *testing.T, s *record.Sealed, answer []byte, first, items uint16) {
+// checkBatch compares the response of a batch with those of its items.
+func checkBatch(t *testing.T, s *record.Sealed, answer []byte, first, items uint16) {
 	t.Helper()
 	var all struct {
 		Receipts []json.RawMessage
@@ -135,27 +134,27 @@ func shown(t *testing.T, s *record.Sealed, answer []byte, first, items uint16) {
 	}
 	for i := range items {
 		alone, status, _, err := receipt.Render(nil, s, first+i)
-		var said []byte
+		var shownItem []byte
 		code := 200
 		if all.Receipts != nil {
-			said = all.Receipts[i]
+			shownItem = all.Receipts[i]
 		} else {
-			said, code = append(all.Results[i].Receipt, all.Results[i].Problem...), all.Results[i].Status
+			shownItem, code = append(all.Results[i].Receipt, all.Results[i].Problem...), all.Results[i].Status
 			if (all.Results[i].Problem != nil) != (code > 200) {
-				t.Fatalf("item %d, a %d, shows %s", i, code, said)
+				t.Fatalf("item %d, a %d, shows %s", i, code, shownItem)
 			}
 		}
-		if err != nil || status != code || !bytes.Equal(alone, said) {
-			t.Fatalf("item %d is alone\n%d %s, %v, and in its batch\n%d %s", i, status, alone, err, code, said)
+		if err != nil || status != code || !bytes.Equal(alone, shownItem) {
+			t.Fatalf("item %d is alone\n%d %s, %v, and in its batch\n%d %s", i, status, alone, err, code, shownItem)
 		}
 		if status == 200 {
-			hashes(t, said)
+			checkHash(t, shownItem)
 		}
 	}
 }
 
-// hashes: anybody who parses a receipt can compute its hash.
-func hashes(t *testing.T, one []byte) {
+// checkHash: a client that parses a receipt can compute its hash.
+func checkHash(t *testing.T, one []byte) {
 	t.Helper()
 	exact := json.NewDecoder(bytes.NewReader(one))
 	exact.UseNumber()
@@ -163,11 +162,11 @@ func hashes(t *testing.T, one []byte) {
 	if err := exact.Decode(&fields); err != nil {
 		t.Fatal(err)
 	}
-	said, _ := fields["receipt_hash"].(string)
+	claimed, _ := fields["receipt_hash"].(string)
 	delete(fields, "receipt_hash")
 	canonical, err := json.Marshal(fields)
 	sum := digest.Sum(canonical)
-	if digits, ok := strings.CutPrefix(said, "b3:"); err != nil || !ok || digits != hex.EncodeToString(sum[:]) {
-		t.Fatalf("says %q, and hashes to %x, %v: %s", said, sum, err, one)
+	if digits, ok := strings.CutPrefix(claimed, "b3:"); err != nil || !ok || digits != hex.EncodeToString(sum[:]) {
+		t.Fatalf("says %q, and hashes to %x, %v: %s", claimed, sum, err, one)
 	}
 }

@@ -21,33 +21,35 @@ import (
 	"macronode/core/event"
 )
 
-// A meek port lets everything through, and keeps what it is told.
-type meek struct {
-	mu   sync.Mutex
-	told []event.AttemptOutcome
+// A recordingPort admits everything, and records the outcomes that it gets.
+type recordingPort struct {
+	mu       sync.Mutex
+	outcomes []event.AttemptOutcome
 }
 
-func (m *meek) Pick(event.Pick) event.Picked                          { return event.Picked{} }
-func (m *meek) Retry(event.Retry) event.Picked                        { return event.Picked{} }
-func (m *meek) Failed(in event.AttemptResult) (_ event.RetryDecision) { m.Tell(in); return }
-func (m *meek) Probed(event.HealthChecked, proxy.Checkup)             {}
-func (m *meek) Tell(in event.AttemptResult) {
+func (m *recordingPort) Pick(event.Pick) event.Picked   { return event.Picked{} }
+func (m *recordingPort) Retry(event.Retry) event.Picked { return event.Picked{} }
+func (m *recordingPort) ReportFailure(in event.AttemptResult) (_ event.RetryDecision) {
+	m.Report(in)
+	return
+}
+func (m *recordingPort) HealthChecked(event.HealthChecked, proxy.CheckResult) {}
+func (m *recordingPort) Report(in event.AttemptResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = append(m.told, in.Outcome)
+	m.outcomes = append(m.outcomes, in.Outcome)
 }
 
-func (m *meek) take() []event.AttemptOutcome {
+func (m *recordingPort) take() []event.AttemptOutcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	told := m.told
-	m.told = nil
-	return told
+	taken := m.outcomes
+	m.outcomes = nil
+	return taken
 }
 
-// FuzzForward says any bytes to a proxy. Whatever they are, each request that the upstream
-// sees is one that the proxy was asked for: of one length, from who really asks, of a path
-// that does not climb; and nothing that a client makes up is a failure of the upstream.
+// FuzzForward sends any bytes to a proxy. Each request that the upstream gets has one length, the real client
+// address and a path without dot segments. Nothing that a client sends counts as a failure of the upstream.
 func FuzzForward(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -67,12 +69,12 @@ func FuzzForward(f *testing.F) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		mu.Lock()
 		defer mu.Unlock()
-		if why := sinful(r); why != "" {
+		if why := violation(r); why != "" {
 			wrong = append(wrong, why)
 		}
 	}))
 	f.Cleanup(up.Close)
-	port := new(meek)
+	port := new(recordingPort)
 	c := proxy.Default()
 	c.Tunnels = proxy.NewTunnels()
 	c.Grace = 100 * time.Millisecond
@@ -81,7 +83,7 @@ func FuzzForward(f *testing.F) {
 		f.Fatal(err)
 	}
 	c.Upstreams = []proxy.Upstream{{Name: "app", URLs: []*url.URL{to}}}
-	c.Routes = []proxy.Route{{Prefix: "/"}, {Prefix: "/a", Rewrite: true, Put: "/b"}}
+	c.Routes = []proxy.Route{{Prefix: "/"}, {Prefix: "/a", Rewrite: true, NewPrefix: "/b"}}
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
 	p, err := proxy.New(c, port)
 	if err != nil {
@@ -95,41 +97,41 @@ func FuzzForward(f *testing.F) {
 		p.Retire()
 		front.Close()
 	})
-	f.Fuzz(func(t *testing.T, said []byte) {
+	f.Fuzz(func(t *testing.T, request []byte) {
 		conn, err := net.Dial("tcp", front.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-		_, _ = conn.Write(said)
+		_, _ = conn.Write(request)
 		_ = conn.(*net.TCPConn).CloseWrite()
-		answers, err := io.ReadAll(conn) // they have no bodies
+		answers, err := io.ReadAll(conn) // responses without bodies
 		var late net.Error
 		if errors.As(err, &late) && late.Timeout() {
-			t.Errorf("%q: no end after %q", said, answers)
+			t.Errorf("%q: no end after %q", request, answers)
 		}
 		for line := range bytes.Lines(answers) {
 			if status, ok := bytes.CutPrefix(line, []byte("HTTP/1.1 5")); ok && !slices.Contains([]string{"01", "04", "05"}, string(status[:2])) {
-				t.Errorf("%q: %s", said, line)
+				t.Errorf("%q: %s", request, line)
 			}
 		}
 		for _, e := range port.take() {
 			if e == event.AttemptFailed || e == event.AttemptUnsent || e == event.AttemptTruncated || e == event.AttemptTimedOut {
-				t.Errorf("%q: the upstream is said to have %v", said, e)
+				t.Errorf("%q: the upstream is said to have %v", request, e)
 			}
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		for _, why := range wrong {
-			t.Errorf("%q: %s", said, why)
+			t.Errorf("%q: %s", request, why)
 		}
 		wrong = nil
 	})
 }
 
-// sinful says what an upstream must never see.
-func sinful(r *http.Request) string {
+// violation describes what an upstream must never get.
+func violation(r *http.Request) string {
 	one := func(name, want string) string {
 		if got := r.Header[name]; len(got) != 1 || want != "" && got[0] != want {
 			return name + " is " + strings.Join(got, "|")
@@ -152,7 +154,7 @@ func sinful(r *http.Request) string {
 		case low == "forwarded", strings.HasPrefix(low, "x-forwarded-") && strings.Contains(name, "_"),
 			low == "x-real-ip", low == "keep-alive", low == "proxy-authorization", low == "proxy-connection":
 			return name + " went on"
-		case low == "upgrade": // of one who asks for it as he must it goes on, as one hop's own
+		case low == "upgrade": // a valid upgrade is forwarded hop by hop
 			if why := cmp.Or(one("Upgrade", ""), one("Connection", "Upgrade")); why != "" {
 				return why
 			}

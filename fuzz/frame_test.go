@@ -42,7 +42,7 @@ func goldenFrames(tb testing.TB) (bodies [][]byte) {
 	return bodies
 }
 
-// wholeBatch is a batch with its items behind it.
+// wholeBatch returns a batch followed by its items.
 func wholeBatch(atomic bool) []byte {
 	b := tape(bytes.Repeat([]byte{3, 5, 2, 250, 9}, 40))
 	head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: 1, Items: 3, Atomic: atomic}
@@ -54,9 +54,8 @@ func wholeBatch(atomic bool) []byte {
 	return body
 }
 
-// FuzzFrame: whatever lies in a journal is refused as no frame, or is the one way to
-// write what it says; and an answer is rendered of the outcomes of keys only, a change
-// of what is counted only.
+// FuzzFrame: any bytes of a journal are rejected as a frame, or are the only encoding of their contents. A
+// response is rendered only for outcomes of keys, and a change only for movements.
 func FuzzFrame(f *testing.F) {
 	var all []byte
 	for _, body := range goldenFrames(f) {
@@ -116,7 +115,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// answers reports that the first of some records is an answer, with those behind it.
+// answers reports whether the first of some records is a response, with those after it.
 func answers(all []record.Record) bool {
 	head := &all[0]
 	if head.Kind != record.Batched || head.Problem != event.None {

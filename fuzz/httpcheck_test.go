@@ -16,10 +16,10 @@ import (
 	"macronode/core/event"
 )
 
-// A sentRequest is a request as an endpoint was sent it.
+// A sentRequest is a request as an endpoint got it.
 type sentRequest struct{ method, query, host, value string }
 
-// endpoint is a service that keeps what it was sent.
+// endpoint is an upstream that records its requests.
 type endpoint struct {
 	mu   sync.Mutex
 	sent []sentRequest
@@ -43,13 +43,13 @@ func (e *endpoint) take() []sentRequest {
 // A forwarder is a proxy in front of one endpoint.
 type forwarder struct {
 	*proxy.Proxy
-	port *meek
+	port *recordingPort
 	far  *endpoint
 }
 
 func newForwarder(f *testing.F, protocol proxy.Protocol) *forwarder {
 	f.Helper()
-	w := &forwarder{port: new(meek), far: new(endpoint)}
+	w := &forwarder{port: new(recordingPort), far: new(endpoint)}
 	far := httptest.NewUnstartedServer(w.far)
 	far.Config.Protocols = new(http.Protocols)
 	far.Config.Protocols.SetHTTP1(protocol == proxy.HTTP1)
@@ -71,9 +71,9 @@ func newForwarder(f *testing.F, protocol proxy.Protocol) *forwarder {
 	return w
 }
 
-// FuzzRequestCheck serves any request as a server of HTTP/2 would hand it over. One that the
-// validator refuses is 400, and no endpoint is picked for it. One that it takes is written by
-// each client of the proxy without an error, and arrives as it was.
+// FuzzRequestCheck serves any request as an HTTP/2 server would pass it on. If the validator rejects it, the
+// response is 400 and no endpoint is picked. Otherwise each client of the proxy writes it without an error, and it
+// arrives unchanged.
 func FuzzRequestCheck(f *testing.F) {
 	for _, s := range []struct{ method, target, host, name, value, trailer, body string }{
 		{"GET", "/a?b=c", "a.example:80", "x-fuzz", "v", "", ""},
@@ -110,15 +110,15 @@ func FuzzRequestCheck(f *testing.F) {
 			}
 			w := httptest.NewRecorder()
 			to.ServeHTTP(w, r.WithContext(t.Context()))
-			told, sent := to.port.take(), to.far.take()
+			outcomes, sent := to.port.take(), to.far.take()
 			switch {
 			case why != event.None:
-				if w.Code != why.Status() || len(told) > 0 || len(sent) > 0 {
-					t.Errorf("%s: %v, and %d; told %v, sent %q", protocol, why, w.Code, told, sent)
+				if w.Code != why.Status() || len(outcomes) > 0 || len(sent) > 0 {
+					t.Errorf("%s: %v, and %d; told %v, sent %q", protocol, why, w.Code, outcomes, sent)
 				}
-			case len(told) == 0, slices.ContainsFunc(told, func(e event.AttemptOutcome) bool { return e != event.AttemptAnswered && e != event.AttemptCompleted }):
-				if !strings.EqualFold(name, proxy.DeadlineHeader) { // a deadline may be over at once
-					t.Errorf("%s: %d, told %v", protocol, w.Code, told)
+			case len(outcomes) == 0, slices.ContainsFunc(outcomes, func(e event.AttemptOutcome) bool { return e != event.AttemptAnswered && e != event.AttemptCompleted }):
+				if !strings.EqualFold(name, proxy.DeadlineHeader) { // the deadline may have passed at once
+					t.Errorf("%s: %d, told %v", protocol, w.Code, outcomes)
 				}
 			case w.Code == http.StatusOK && (len(sent) != 1 || sent[0] != want && !strings.EqualFold(name, "Connection")):
 				t.Errorf("%s: sent %q, want %q", protocol, sent, want)
@@ -127,8 +127,7 @@ func FuzzRequestCheck(f *testing.F) {
 	})
 }
 
-// handedOver is a request as net/http's server of HTTP/2 hands it to a handler; false if it
-// hands it to none.
+// handedOver returns a request as net/http's HTTP/2 server passes it to a handler; false if it does not.
 func handedOver(method, target, host, name, value, trailer, body string) (r *http.Request, ok bool) {
 	u, err := url.ParseRequestURI(target)
 	if err != nil || method == "" {

@@ -10,9 +10,8 @@ import (
 	"macronode/adapters/inflate"
 )
 
-// FuzzInflate says that any bytes are compressed. Whatever they are, no more comes out than
-// may, at every moment; what comes out whole of gzip is what the plain reader of it gives;
-// and the same bytes by other reads come to the same.
+// FuzzInflate decompresses any bytes. The output never exceeds the limit. Complete gzip output equals that of the
+// standard reader, and other read sizes give the same output.
 func FuzzInflate(f *testing.F) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -41,7 +40,7 @@ func FuzzInflate(f *testing.F) {
 	})
 }
 
-// reader is the plain one; what it has no header of it fails with.
+// reader returns the standard reader; without a valid header it fails.
 func reader(packed []byte) io.Reader {
 	z, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -54,7 +53,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// inflated is what comes out, by reads of so many bytes.
+// inflated returns the output for reads of a size.
 func inflated(t *testing.T, packed []byte, of inflate.Coding, size int) (out []byte, err error) {
 	left := bytes.NewReader(packed)
 	r := inflate.New(left, of, inflate.Limits{Window: 1 << 20})

@@ -1,4 +1,4 @@
-// Package fuzz gives the house bytes that nobody would send.
+// Package fuzz gives the parsers and the API bytes that no correct program sends.
 package fuzz
 
 import (
@@ -20,10 +20,9 @@ import (
 
 const journalID types.JournalID = 7
 
-// FuzzRecover makes segments of bytes, cut where the bytes say, and with checksums
-// and roots that hold where they say so. Recovery ends: with damage, and the disk as
-// it was, or with a journal that is whole, that a scan told of, and that is found
-// again as it is, with nothing more to cut.
+// FuzzRecover makes segments of bytes, cut where the input says, with valid checksums and roots where the input
+// says so. The recovery ends with damage and an unchanged disk, or with a complete journal that equals the scan. A
+// second recovery finds the same journal and cuts nothing.
 func FuzzRecover(f *testing.F) {
 	for _, seed := range journals(f) {
 		f.Add(seed, uint16(0), true)
@@ -79,7 +78,7 @@ func recoverAny(t *testing.T, d *world.Disk) {
 	again(t, d, back)
 }
 
-// again: after the power went, the same frames are there, and nothing is to be done.
+// again: after a power failure the same frames are found, and nothing is cut.
 func again(t *testing.T, d *world.Disk, want []record.Sealed) {
 	d.Crash(world.Dull{})
 	var back []record.Sealed
@@ -108,8 +107,7 @@ func chained(t *testing.T, all []record.Sealed, found journalfile.Found) {
 	}
 }
 
-// mend makes checksums right, item by item, and roots where there are any, as far as
-// the lengths lead.
+// mend makes checksums valid, item by item, and existing roots, as far as the lengths lead.
 func mend(text []byte) {
 	var prev types.Root
 	for len(text) >= 12 {
@@ -146,7 +144,7 @@ func put(t testing.TB, d *world.Disk, name string, text []byte) {
 	}
 }
 
-func image(t *testing.T, d *world.Disk) (said string) {
+func image(t *testing.T, d *world.Disk) (text string) {
 	names, err := d.List()
 	if err != nil {
 		t.Fatal(err)
@@ -156,12 +154,12 @@ func image(t *testing.T, d *world.Disk) (said string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said += name + "=" + string(all) + "\n"
+		text += name + "=" + string(all) + "\n"
 	}
-	return said
+	return text
 }
 
-// journals are real ones: of one segment, with and without a tail, and of two in a row.
+// journals returns real journals: one segment with and without a tail, and two segments.
 func journals(t testing.TB) (all [][]byte) {
 	for _, roll := range []int64{1 << 20, 200} {
 		d := world.NewDisk()

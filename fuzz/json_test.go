@@ -26,66 +26,66 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// ear is a node that hears a request and has no room for it, books with one key, and
-// a meter that counts nothing. Nobody asks it for more.
-type ear struct {
-	httpapi.Books
+// fullNode is a node that takes a request and has no room for it, a read model with one key, and a meter that
+// counts nothing.
+type fullNode struct {
+	httpapi.ReadModel
 	heard *event.Request
 }
 
-// mouth is an ear as a node.
-type mouth struct {
+// nodePort is a fullNode as a Node.
+type nodePort struct {
 	httpapi.Node
-	*ear
+	*fullNode
 }
 
-func (m mouth) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
-	return m.ear.Submit(ctx, in)
+func (m nodePort) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
+	return m.fullNode.Submit(ctx, in)
 }
-func (m mouth) Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool) {
+func (m nodePort) Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool) {
 	return m.Node.Find(ctx, in)
 }
-func (m mouth) Status() event.Status     { return m.ear.Status() }
-func (m mouth) Journal() types.JournalID { return m.ear.Journal() }
+func (m nodePort) Status() event.Status     { return m.fullNode.Status() }
+func (m nodePort) Journal() types.JournalID { return m.fullNode.Journal() }
 
-func (e *ear) Submit(_ context.Context, in *event.Request) (event.Reply, bool) {
+func (e *fullNode) Submit(_ context.Context, in *event.Request) (event.Reply, bool) {
 	e.heard = in
 	return event.Reply{}, false
 }
-func (*ear) Status() event.Status     { return event.Status{Reads: true, Writes: true} }
-func (*ear) Journal() types.JournalID { return 1 }
+func (*fullNode) Status() event.Status     { return event.Status{Reads: true, Writes: true} }
+func (*fullNode) Journal() types.JournalID { return 1 }
 
 const openSecret = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-func (*ear) Find(id types.KeyID) (event.Key, bool) {
+func (*fullNode) Find(id types.KeyID) (event.Key, bool) {
 	return event.Key{ID: id, Tenant: types.DefaultTenant, Hash: digest.Sum([]byte(openSecret)), Scopes: event.AllScopes}, true
 }
-func (*ear) Render(to []byte, _ types.Position) ([]byte, int, types.Tenant, error) {
+func (*fullNode) Render(to []byte, _ types.Position) ([]byte, int, types.Tenant, error) {
 	return to, 0, 0, receipt.ErrNoAnswer
 }
-func (*ear) Balance(types.Tenant, []byte, []byte) event.Balance     { return event.Balance{} }
-func (*ear) AwaitSeq(context.Context, types.Tenant, types.Seq) bool { return true }
-func (*ear) Endpoint(string, string) (func(time.Duration, int, []byte), func()) {
+func (*fullNode) Balance(types.Tenant, []byte, []byte) event.Balance     { return event.Balance{} }
+func (*fullNode) AwaitSeq(context.Context, types.Tenant, types.Seq) bool { return true }
+func (*fullNode) Endpoint(string, string) (func(time.Duration, int, []byte), func()) {
 	return discard, func() {}
 }
-func (*ear) Refused(types.Facet, event.Problem)            {}
-func (*ear) Barred(types.Class, event.RejectReason)        {}
-func (*ear) Settle(types.Ticket, uint64, event.Completion) {}
-func (*ear) Arrive(context.Context, event.Admit) (event.Decision, bool) {
+func (*fullNode) Refused(types.Facet, event.Problem)            {}
+func (*fullNode) Rejected(types.Class, event.RejectReason)      {}
+func (*fullNode) Finish(types.Ticket, uint64, event.Completion) {}
+func (*fullNode) Admit(context.Context, event.Admit) (event.Decision, bool) {
 	return event.Decision{}, true
 }
-func (*ear) Stream(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
+func (*fullNode) ReserveBytes(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
 	return event.Decision{Ticket: t, Bytes: bytes}, true
 }
-func (*ear) Decided(time.Duration)       {}
-func (*ear) Replayed()                   {}
-func (*ear) TimedOut(event.Problem)      {}
-func (*ear) Panicked()                   {}
-func discard(time.Duration, int, []byte) {}
+func (*fullNode) Decided(time.Duration)        {}
+func (*fullNode) Replayed()                    {}
+func (*fullNode) TimedOut(event.Problem)       {}
+func (*fullNode) Panicked()                    {}
+func (*fullNode) Usage(uint64, uint64, uint64) {}
+func discard(time.Duration, int, []byte)       {}
 
-// FuzzTransferBody: whatever the body, the answer is no fault of ours; what reaches
-// the node is an operation; and it reaches the node exactly if a second reader, the
-// document's schema and the rules that no schema can say have nothing against it.
+// FuzzTransferBody: no body causes an internal error. An operation reaches the node exactly if a second parser,
+// the schema of the document and the rules beyond the schema accept its body.
 func FuzzTransferBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"from":"a","to":"b","asset":"USD/2","amount_minor":"7","nonce":1}`,
@@ -111,8 +111,7 @@ func FuzzTransferBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) { p.agree(t, body) })
 }
 
-// TestTransferBodies asks the same of bodies that are nearly right, which random
-// bytes seldom are.
+// TestTransferBodies does the same with almost valid bodies, which random bytes seldom are.
 func TestTransferBodies(t *testing.T) {
 	p := newPair(t)
 	heard := 0
@@ -153,25 +152,25 @@ func TestTransferBodies(t *testing.T) {
 	}
 }
 
-// A pair is the API and a second opinion about it.
-type pair struct {
-	ear    *ear
+// An apiAndReference is the API, and a second implementation of its checks.
+type apiAndReference struct {
+	ear    *fullNode
 	api    http.Handler
 	schema *openapi3.Schema
 }
 
-func newPair(t testing.TB) *pair {
+func newPair(t testing.TB) *apiAndReference {
 	doc, err := openapi3.NewLoader().LoadFromData(httpapi.Document())
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := new(ear)
-	return &pair{e, httpapi.New(httpapi.Config{Large: 2, Node: mouth{ear: e}, Gate: e, Books: e, Meter: e, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}),
+	e := new(fullNode)
+	return &apiAndReference{e, httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: nodePort{fullNode: e}, Admission: e, ReadModel: e, Meter: e, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}),
 		doc.Components.Schemas["TransferRequest"].Value}
 }
 
-// agree holds one body against both, and says whether the node heard of it.
-func (p *pair) agree(t interface{ Fatalf(string, ...any) }, body []byte) bool {
+// agree compares both for one body, and reports whether the node got it.
+func (p *apiAndReference) agree(t interface{ Fatalf(string, ...any) }, body []byte) bool {
 	p.ear.heard = nil
 	r := httptest.NewRequest(http.MethodPost, "/v1/transfer", bytes.NewReader(body))
 	r.Header = http.Header{"Authorization": {"Bearer mk_0000000000000001_" + openSecret}, "Content-Type": {"application/json"}, "Idempotency-Key": {"k"}}
@@ -187,15 +186,15 @@ func (p *pair) agree(t interface{ Fatalf(string, ...any) }, body []byte) bool {
 	if w.Code != want && len(body) <= types.MaxBody {
 		t.Fatalf("answered %d %s", w.Code, w.Body)
 	}
-	said, err := read(body)
+	parsed, err := read(body)
 	if errors.Is(err, errUnsure) {
 		return heard
 	}
 	if err == nil {
-		err = p.schema.VisitJSON(said, openapi3.EnableJSONSchema2020())
+		err = p.schema.VisitJSON(parsed, openapi3.EnableJSONSchema2020())
 	}
 	if err == nil {
-		err = beyond(said.(map[string]any))
+		err = checkRules(parsed.(map[string]any))
 	}
 	if (err == nil) != heard {
 		t.Fatalf("heard: %v; the second reader: %v; of %q", heard, err, body)
@@ -203,18 +202,18 @@ func (p *pair) agree(t interface{ Fatalf(string, ...any) }, body []byte) bool {
 	return heard
 }
 
-// beyond is what the schema cannot say.
-func beyond(said map[string]any) error {
-	amount, _ := new(big.Int).SetString(said["amount_minor"].(string), 10)
-	memo, _ := said["memo"].(string)
+// checkRules checks what the schema cannot express.
+func checkRules(body map[string]any) error {
+	amount, _ := new(big.Int).SetString(body["amount_minor"].(string), 10)
+	memo, _ := body["memo"].(string)
 	switch {
-	case said["from"] == said["to"]:
+	case body["from"] == body["to"]:
 		return errors.New("to oneself")
 	case amount.BitLen() > 128:
 		return errors.New("more than 128 bits")
 	case len(memo) > types.MaxMemo:
 		return errors.New("more than 256 bytes")
-	case strings.ContainsAny(string(said["nonce"].(json.Number)), ".eE"):
+	case strings.ContainsAny(string(body["nonce"].(json.Number)), ".eE"):
 		return errors.New("a whole number, but not written as one")
 	}
 	return nil
@@ -227,7 +226,7 @@ var (
 	errUTF8   = errors.New("no UTF-8")
 )
 
-// read is a second reader, on encoding/json's tokens: it shares nothing with the first.
+// read is a second parser on the tokens of encoding/json; it shares nothing with the first.
 func read(body []byte) (any, error) {
 	if !utf8.Valid(body) {
 		return nil, errUTF8

@@ -82,7 +82,7 @@ func FuzzObjectFiles(f *testing.F) {
 		u.Done()
 		names, _ := d.List()
 		changed := spoil(t, d, names[0], at, with)
-		spoilt := spoil(t, d, names[1], nodesAt, nodesWith)
+		spoilt := spoil(t, d, names[0], uint32(len(content))+nodesAt%(2*digest.NodeLen), nodesWith)
 		from := uint64(off) % uint64(len(content))
 		size := min(uint64(length), uint64(len(content))-from)
 		var got []byte

@@ -73,9 +73,9 @@ func FuzzStrictPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	c.Upstreams = []proxy.Upstream{{Name: "app", URLs: []*url.URL{to}}}
-	c.Routes = []proxy.Route{{Prefix: "/", StrictPath: true}, {Prefix: "/secret", StrictPath: true, Keyed: true}}
+	c.Routes = []proxy.Route{{Prefix: "/", StrictPath: true}, {Prefix: "/secret", StrictPath: true, NeedsKey: true}}
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
-	p, err := proxy.New(c, new(meek))
+	p, err := proxy.New(c, new(recordingPort))
 	if err != nil {
 		f.Fatal(err)
 	}

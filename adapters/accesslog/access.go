@@ -61,14 +61,14 @@ func (l *Log) Turn(on bool) {
 	l.on = on
 }
 
-// Note queues the line of a request that has just ended. failed states that the node or an upstream
-// caused a failure. Note never blocks. It calls says only if the line passes sampling.
-func (l *Log) Note(failed bool, says func() []slog.Attr) {
+// Note queues the line of a request that has just ended. failed states that the node or an upstream caused a
+// failure. Note never blocks. It calls fields only if the line passes sampling.
+func (l *Log) Note(failed bool, fields func() []slog.Attr) {
 	now := time.Now()
 	if !l.takes(now, failed) {
 		return
 	}
-	attrs := says()
+	attrs := fields()
 	l.mu.Lock()
 	room := len(l.queue) < Room
 	if room {

@@ -42,7 +42,7 @@ func (p *paper) lines(t *testing.T) (ns []int, missing uint64) {
 	return ns, missing
 }
 
-func says(n int) func() []slog.Attr {
+func intField(n int) func() []slog.Attr {
 	return func() []slog.Attr { return []slog.Attr{slog.Int("n", n)} }
 }
 
@@ -64,7 +64,7 @@ func TestEachIsWritten(t *testing.T) {
 		l, end := open(p)
 		for n := range 100 {
 			l.Turn(n != 50)
-			l.Note(n%7 == 0, says(n))
+			l.Note(n%7 == 0, intField(n))
 		}
 		end()
 		ns, missing := p.lines(t)
@@ -74,22 +74,22 @@ func TestEachIsWritten(t *testing.T) {
 	})
 }
 
-// TestAFloodIsSampled checks that a flood is sampled over the whole second, that failed requests are
+// TestFloodIsSampled checks that a flood is sampled over the whole second, that failed requests are
 // sampled independently of successful ones, and that all lines left out are counted.
-func TestAFloodIsSampled(t *testing.T) {
+func TestFloodIsSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(paper)
 		l, end := open(p)
 		const most = 50_000
 		for n := range most {
-			l.Note(false, says(n))
+			l.Note(false, intField(n))
 			if n%100 == 0 {
-				l.Note(true, says(-n))
+				l.Note(true, intField(-n))
 			}
 			synctest.Wait()
 		}
 		time.Sleep(time.Second) // synctest time: the next second begins
-		l.Note(false, says(most))
+		l.Note(false, intField(most))
 		end()
 		ns, missing := p.lines(t)
 		failed, late := 0, 0
@@ -108,16 +108,16 @@ func TestAFloodIsSampled(t *testing.T) {
 	})
 }
 
-// TestNobodyWaits checks that requests continue while the output blocks, and that lines lost because
+// TestNoteNeverBlocks checks that requests continue while the output blocks, and that lines lost because
 // the queue is full are counted and reported by the next line.
-func TestNobodyWaits(t *testing.T) {
+func TestNoteNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &paper{held: make(chan struct{})}
 		l, end := open(p)
 		came := 0
 		for range 5 { // seconds
 			for range accesslog.Each {
-				l.Note(false, says(came))
+				l.Note(false, intField(came))
 				came++
 			}
 			time.Sleep(time.Second)
@@ -127,7 +127,7 @@ func TestNobodyWaits(t *testing.T) {
 		}
 		close(p.held)
 		synctest.Wait()
-		l.Note(false, says(came))
+		l.Note(false, intField(came))
 		end()
 		ns, missing := p.lines(t)
 		if c := l.Counts(); c.Lost != missing || c.LeftOut != 0 || len(ns)+int(missing) != came+1 || ns[len(ns)-1] != came {

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// An access is what a request must show to use a route.
+// An access is the credential that a route needs.
 type access uint8
 
 const (
 	operate access = iota // a credential
 	scrape                // a credential, but on loopback or where metrics are open
-	probe                 // nothing, under any host name: a prober cannot be told one
+	probe                 // none, under any host name: a prober cannot be configured with one
 )
 
 // isOpen reports whether a request needs no credential.
@@ -28,8 +28,8 @@ func (a *API) isOpen(to access, r *http.Request) bool {
 	return false
 }
 
-// mayReadDetails reports whether a probe may show more than the node's state: the caller is
-// on this machine and no page of another origin, or has a credential.
+// mayReadDetails reports whether a probe may show more than the node's state: the caller is on
+// this machine and not a page of another origin, or has a credential.
 func (a *API) mayReadDetails(r *http.Request) bool {
 	if onLoopback(r) && a.isAddressed(r) {
 		return true

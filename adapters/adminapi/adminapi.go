@@ -1,5 +1,5 @@
-// Package adminapi is the node as its operators see it: whether it lives and why it
-// is not ready, what it counts and holds, and the few things that they may want of it.
+// Package adminapi is the HTTP API for operators: liveness and readiness, metrics, status,
+// decisions, and commands such as drain and reload.
 //
 //	probe ─────────────────────────────────────────────────────► answered
 //	else ─► host, origin ─► route, method ─► credential ───────► answered, and logged
@@ -20,21 +20,25 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// Config is what an API is made of. Nothing in it may block for long.
+// Config has the sources of an API. None of them may block for long.
 type Config struct {
 	Status    func() event.Status
-	Want      func(event.SignalKind) // carries an operator's wish to the node
+	Want      func(event.SignalKind) // sends an operator's command to the node
 	Metrics   http.Handler
 	Queues    func() []Queue
-	Effective func() string                           // the configuration as it is applied, in YAML, without secrets
-	Applied   func() Applied                          // which one that is, and what became of the last that was tried
-	Reload    func() Applied                          // reads it again, and applies it whole or not at all
-	Decision  func(id string) (decision any, ok bool) // that became of a request; false: it is not kept
-	Upstreams func(set uint64) []string               // the names of some, by their bits; nil: there are none
-	Proof     func() (Proof, bool)                    // of who the node is, right now; nil or false: it has none
-	Longest   time.Duration                           // that a drain takes: the lame duck, the drain and the abort
-	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
-	Token     string                                  // of run.json; empty: this token is not accepted
+	Effective func() string                           // the applied configuration, in YAML, without secrets
+	Applied   func() Applied                          // its version, and the outcome of the last attempt to change it
+	Reload    func() Applied                          // reads the configuration again, and applies it completely or not at all
+	Decision  func(id string) (decision any, ok bool) // on a request; false: not kept
+	Upstreams func(set uint64) []string               // the names of some upstreams, by bits; nil: none
+	Proof     func() (Proof, bool)                    // the current certificate; nil or false: none
+	Turn      func() uint64                           // bytes of one turn in the fair queue, under the applied configuration
+	Storage   func() Storage                          // the copies of objects
+	Scrub     func()                                  // begins to read all copies
+	Repair    func()                                  // begins to look for missing copies, and restores them
+	Longest   time.Duration                           // longest duration of a drain: lame duck, drain and abort
+	Insecure  bool                                    // a listener that is not on loopback serves without TLS; shown to operators
+	Token     string                                  // of run.json; empty: not accepted
 
 	// Hosts returns the host names, in lower case, that requests may use besides localhost
 	// and IP addresses; *.example.com stands for all names below example.com. Nil: none.
@@ -45,32 +49,32 @@ type Config struct {
 	// for the log, which must not reveal it. Nil: there is no other credential.
 	Authorize func(credential string) (holder string, ok bool)
 
-	Boot uint64 // random; half of the ids of decisions
+	Boot uint64 // random; half of the decision IDs
 	Log  *slog.Logger
 }
 
-// A Queue is something bounded that something waits in.
+// A Queue is a bounded queue.
 type Queue struct {
 	Name    string `json:"name"`
 	Depth   int    `json:"depth"`
 	Limit   int    `json:"limit"`
 	Unit    string `json:"unit"`
-	Policy  string `json:"policy"`  // of a full one
-	Dropped uint64 `json:"dropped"` // by it, since the start
+	Policy  string `json:"policy"`  // of a full queue
+	Dropped uint64 `json:"dropped"` // dropped by the policy since the start
 }
 
-// Proof is how long the certificate is good for.
+// Proof is the validity of the certificate.
 type Proof struct {
 	Ends time.Time `json:"ends"`
-	Age  string    `json:"age"` // young; old: it ends within a week; over: clients refuse it
+	Age  string    `json:"age"` // young; old: it ends within a week; over: clients reject it
 }
 
-// API answers operators.
+// API serves operators.
 type API struct {
 	Config
 	routes map[string]route
 	pprof  route
-	token  [sha256.Size]byte // digests are compared: they are of one length
+	token  [sha256.Size]byte // digests are compared because they have one length
 	count  atomic.Uint64     // of decisions
 }
 
@@ -80,7 +84,7 @@ type route struct {
 	serve  http.HandlerFunc
 }
 
-// New is an API whose routes are all known.
+// New returns an API with all routes.
 func New(c Config) *API {
 	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), pprof: route{http.MethodGet, operate, profile}}
 	a.routes = map[string]route{
@@ -94,6 +98,9 @@ func New(c Config) *API {
 		"/config/reload":    {http.MethodPost, operate, a.reload},
 		"/drain":            {http.MethodPost, operate, a.drain},
 		"/clock/accept":     {http.MethodPost, operate, a.accept},
+		"/storage":          {http.MethodGet, operate, a.storage},
+		"/storage/scrub":    {http.MethodPost, operate, a.scrub},
+		"/storage/repair":   {http.MethodPost, operate, a.repair},
 	}
 	return a
 }
@@ -136,7 +143,7 @@ func (a *API) recovered(w *response, decision string, r *http.Request, cause any
 	switch {
 	case cause == nil:
 		return
-	case cause == http.ErrAbortHandler: //nolint:errorlint,err113 // net/http compares it so, too
+	case cause == http.ErrAbortHandler: //nolint:errorlint,err113 // as in net/http
 		panic(http.ErrAbortHandler)
 	}
 	a.Log.Error("admin request panicked", "decision", decision, "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
@@ -146,13 +153,13 @@ func (a *API) recovered(w *response, decision string, r *http.Request, cause any
 	a.refuse(w, event.Internal, "")
 }
 
-// response notes whether the answer has begun.
+// response records whether the answer has begun.
 type response struct {
 	http.ResponseWriter
 	began bool
 }
 
-// WriteHeader sends the header. An informational header begins no answer.
+// WriteHeader sends the header. An informational header does not begin the answer.
 func (w *response) WriteHeader(status int) {
 	w.began = w.began || status >= http.StatusOK || status == http.StatusSwitchingProtocols
 	w.ResponseWriter.WriteHeader(status)
@@ -163,7 +170,7 @@ func (w *response) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap gives http.ResponseController the writer below.
+// Unwrap returns the underlying writer for http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // enter serves a route if the request shows what the route needs.
@@ -191,10 +198,10 @@ func (a *API) refuse(w http.ResponseWriter, p event.Problem, detail string) {
 		w.Header().Set("Retry-After", "1")
 	}
 	w.WriteHeader(p.Status())
-	_, _ = w.Write(receipt.Problem(nil, p, receipt.Facts{Decision: []byte(id), Detail: detail})) // nobody is left to tell
+	_, _ = w.Write(receipt.Problem(nil, p, receipt.Facts{Decision: []byte(id), Detail: detail})) // the client may be gone
 }
 
-// profile is the runtime's own view. Its handlers know their names.
+// profile serves net/http/pprof. Its handlers parse the path.
 func profile(w http.ResponseWriter, r *http.Request) {
 	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
 	case "cmdline":

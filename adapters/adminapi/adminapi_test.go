@@ -28,17 +28,17 @@ const (
 	otherToken = "another-credential"
 )
 
-// A desk is an API, what was wanted of its node, and what was logged.
-type desk struct {
+// A desk is an API, the commands to its node, and its log.
+type fixture struct {
 	*API
 	status event.Status
 	wanted []event.SignalKind
-	tried  *Attempt // of a change
+	tried  *Attempt // outcome of a change
 	lines  bytes.Buffer
 }
 
-func build(change func(*Config)) *desk {
-	d := &desk{tried: &Attempt{Applied: true}, status: event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
+func build(change func(*Config)) *fixture {
+	d := &fixture{tried: &Attempt{Applied: true}, status: event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
 	c := Config{
 		Status: func() event.Status { return d.status },
 		Want:   func(s event.SignalKind) { d.wanted = append(d.wanted, s) },
@@ -54,7 +54,7 @@ func build(change func(*Config)) *desk {
 			d.wanted = append(d.wanted, event.AcceptClock)
 			return Applied{Version: "c0ffee", Changes: 1, Last: d.tried}
 		},
-		Authorize: func(said string) (string, bool) { return "other", said == otherToken },
+		Authorize: func(reported string) (string, bool) { return "other", reported == otherToken },
 		Hosts:     func() []string { return []string{"macronode", "*.svc.cluster.local"} },
 		Token:     token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
 	}
@@ -65,8 +65,8 @@ func build(change func(*Config)) *desk {
 	return d
 }
 
-// A visit is a request with what an adversary could choose, or could not.
-type visit struct {
+// A visit is a request with the fields that an adversary can choose or not.
+type call struct {
 	method, path string
 	token        []string
 	host         string
@@ -74,14 +74,14 @@ type visit struct {
 	local        net.Addr
 }
 
-func get(path string) visit {
-	return visit{method: "GET", path: path, host: "localhost:8081", local: loopback}
+func get(path string) call {
+	return call{method: "GET", path: path, host: "localhost:8081", local: loopback}
 }
-func post(path string) visit {
-	return visit{method: "POST", path: path, host: "localhost:8081", local: loopback}
+func post(path string) call {
+	return call{method: "POST", path: path, host: "localhost:8081", local: loopback}
 }
 
-func (v visit) by(token ...string) visit { v.token = token; return v }
+func (v call) by(token ...string) call { v.token = token; return v }
 
 var (
 	loopback = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8081}
@@ -89,7 +89,7 @@ var (
 	bearer   = "Bearer " + token
 )
 
-func (d *desk) visit(v visit) *httptest.ResponseRecorder {
+func (d *fixture) call(v call) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(v.method, v.path, nil)
 	r.Host = v.host
 	r.Header["Origin"] = v.origin
@@ -126,18 +126,18 @@ var routes = []struct {
 	{"POST", "/clock/accept", operate, 202},
 }
 
-// Who may what, from where: every route against every way to ask.
-func TestWhoMayWhat(t *testing.T) {
+// TestAccess tries every route with every kind of credential and origin.
+func TestAccess(t *testing.T) {
 	ways := []struct {
 		name  string
 		token []string
 		local net.Addr
-		right bool // the token is
+		right bool // whether the token is valid
 	}{
-		{"nothing, on loopback", nil, loopback, false},
-		{"nothing, on a unix socket", nil, &net.UnixAddr{Name: "sock"}, false},
-		{"nothing, from outside", nil, outside, false},
-		{"nothing, from nobody knows where", nil, nil, false},
+		{"no token, on loopback", nil, loopback, false},
+		{"no token, on a unix socket", nil, &net.UnixAddr{Name: "sock"}, false},
+		{"no token, from outside", nil, outside, false},
+		{"no token, unknown address", nil, nil, false},
 		{"the token, on loopback", []string{bearer}, loopback, true},
 		{"the token, from outside", []string{bearer}, outside, true},
 		{"the token, in another case of the scheme", []string{"bearer " + token}, outside, true},
@@ -152,14 +152,14 @@ func TestWhoMayWhat(t *testing.T) {
 	for _, route := range routes {
 		for _, way := range ways {
 			d := build(nil)
-			v := visit{route.method, route.path, way.token, "127.0.0.1:8081", nil, way.local}
+			v := call{route.method, route.path, way.token, "127.0.0.1:8081", nil, way.local}
 			_, unix := way.local.(*net.UnixAddr)
 			local := way.local == net.Addr(loopback) || unix
 			want, open := http.StatusUnauthorized, route.access == probe || route.access == scrape && local
 			if way.right || open {
 				want = route.status
 			}
-			w := d.visit(v)
+			w := d.call(v)
 			if w.Code != want {
 				t.Errorf("%s %s with %s: %d", route.method, route.path, way.name, w.Code)
 			}
@@ -176,18 +176,18 @@ func TestWhoMayWhat(t *testing.T) {
 	}
 }
 
-// Without a token in the configuration, an empty one is not the right one.
-func TestNoTokenOpensNothing(t *testing.T) {
+// An empty token is not valid if the configuration has none.
+func TestEmptyTokenIsRejected(t *testing.T) {
 	d := build(func(c *Config) { c.Token = "" })
-	for _, said := range []string{"", "Bearer", "Bearer "} {
-		if w := d.visit(post("/drain").by(said)); w.Code != 401 || len(d.wanted) > 0 {
-			t.Errorf("%q: %d", said, w.Code)
+	for _, reported := range []string{"", "Bearer", "Bearer "} {
+		if w := d.call(post("/drain").by(reported)); w.Code != 401 || len(d.wanted) > 0 {
+			t.Errorf("%q: %d", reported, w.Code)
 		}
 	}
 }
 
-// A page of somebody else's is turned away, whatever it carries and asks for.
-func TestRebindingAndForeignPages(t *testing.T) {
+// A page of another origin is rejected, with any credential.
+func TestForeignPagesAreRejected(t *testing.T) {
 	for _, c := range []struct {
 		host   string
 		origin []string
@@ -228,7 +228,7 @@ func TestRebindingAndForeignPages(t *testing.T) {
 	} {
 		for _, path := range []string{"/metrics", "/debug/pprof/", "/nowhere"} {
 			d := build(nil)
-			w := d.visit(visit{"GET", path, []string{bearer}, c.host, c.origin, c.local})
+			w := d.call(call{"GET", path, []string{bearer}, c.host, c.origin, c.local})
 			if (w.Code != http.StatusForbidden) != c.ours {
 				t.Errorf("%s by Host %q, Origin %q, at %v: %d", path, c.host, c.origin, c.local, w.Code)
 			}
@@ -236,15 +236,15 @@ func TestRebindingAndForeignPages(t *testing.T) {
 	}
 }
 
-// TestProbesNeedNothing: a prober is not told a credential or a host name, and its state is
-// that of anybody; what more a probe can show needs a credential, or a caller on this machine.
-func TestProbesNeedNothing(t *testing.T) {
+// TestProbesNeedNoCredential: a probe needs no credential or host name and gets only the state.
+// Details need a credential, or a caller on this machine.
+func TestProbesNeedNoCredential(t *testing.T) {
 	for _, path := range []string{"/livez", "/healthz", "/readyz", "/readyz?for=read", "/readyz?verbose"} {
 		for _, host := range []string{"10.1.2.3:8081", "macronode-0.example:8081", "localhost", ""} {
 			for _, local := range []net.Addr{outside, loopback} {
 				for _, credential := range [][]string{nil, {bearer}, {"Bearer wrong"}} {
 					d := build(nil)
-					w := d.visit(visit{"GET", path, credential, host, nil, local})
+					w := d.call(call{"GET", path, credential, host, nil, local})
 					if w.Code != http.StatusOK {
 						t.Errorf("%s with Host %q at %v: %d %s", path, host, local, w.Code, w.Body)
 					}
@@ -258,7 +258,7 @@ func TestProbesNeedNothing(t *testing.T) {
 	}
 }
 
-// TestOpenMetrics need no credential; the host name is still checked.
+// TestOpenMetrics needs no credential; the host name is still checked.
 func TestOpenMetrics(t *testing.T) {
 	open := false
 	d := build(func(c *Config) { c.OpenMetrics = func() bool { return open } })
@@ -268,22 +268,22 @@ func TestOpenMetrics(t *testing.T) {
 		status int
 	}{{false, "10.0.0.7:8081", 401}, {true, "10.0.0.7:8081", 200}, {true, "macronode:8081", 200}, {true, "evil.example", 403}, {false, "macronode:8081", 401}} {
 		open = step.open
-		if w := d.visit(visit{"GET", "/metrics", nil, step.host, nil, outside}); w.Code != step.status {
+		if w := d.call(call{"GET", "/metrics", nil, step.host, nil, outside}); w.Code != step.status {
 			t.Errorf("open %v, Host %q: %d", step.open, step.host, w.Code)
 		}
-		if w := d.visit(visit{"GET", "/debug/queues", nil, "10.0.0.7", nil, outside}); w.Code != 401 {
+		if w := d.call(call{"GET", "/debug/queues", nil, "10.0.0.7", nil, outside}); w.Code != 401 {
 			t.Errorf("open %v: /debug/queues without a credential: %d", step.open, w.Code)
 		}
 	}
 }
 
-// The state table of the node's life, row by row.
-func TestReadiness(t *testing.T) {
+// TestReadinessTable checks the table of phases, row by row.
+func TestReadinessTable(t *testing.T) {
 	type row struct {
 		name         string
 		status       event.Status
 		ready, reads int
-		says         string
+		text         string
 	}
 	for _, c := range []row{
 		{"starting", event.Status{Phase: types.Starting, WaitingFor: types.Conditions(0).With(types.DependencyJournal).With(types.DependencyKey)}, 503, 503,
@@ -308,14 +308,14 @@ func TestReadiness(t *testing.T) {
 	} {
 		d := build(nil)
 		d.status = c.status
-		live, all, read := d.visit(get("/livez")), d.visit(get("/readyz")), d.visit(get("/readyz?for=read"))
-		if write, proxy := d.visit(get("/readyz?for=write")), d.visit(get("/readyz?for=proxy")); write.Code != c.ready || proxy.Code != c.reads {
+		live, all, read := d.call(get("/livez")), d.call(get("/readyz")), d.call(get("/readyz?for=read"))
+		if write, proxy := d.call(get("/readyz?for=write")), d.call(get("/readyz?for=proxy")); write.Code != c.ready || proxy.Code != c.reads {
 			t.Errorf("%s: for=write %d, for=proxy %d", c.name, write.Code, proxy.Code)
 		}
 		if live.Code != 200 || all.Code != c.ready || read.Code != c.reads {
 			t.Errorf("%s: livez %d, readyz %d, for=read %d", c.name, live.Code, all.Code, read.Code)
 		}
-		if got := strings.TrimSpace(all.Body.String()); got != c.says {
+		if got := strings.TrimSpace(all.Body.String()); got != c.text {
 			t.Errorf("%s: %s", c.name, got)
 		}
 		for _, w := range []*httptest.ResponseRecorder{all, read} {
@@ -326,97 +326,96 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-func TestVerboseTellsTheRest(t *testing.T) {
-	d := build(func(c *Config) { c.Insecure = true })
+func TestVerboseShowsDetails(t *testing.T) {
+	d := build(func(c *Config) { c.Insecure, c.Turn = true, func() uint64 { return 4096 } })
 	d.status = event.Status{Phase: types.Degraded, LSN: 5, Durable: 4, Applied: 3, At: 1_700_000_000_123, Offset: 1500e6, HeldReplies: 2, Keys: 9, Backlog: 77,
 		Report: event.DrainReport{Finished: 1, Rejected: 2, Aborted: 3}}
 	d.status.Restarts[types.ServiceAdmin], d.status.Fault = 6, event.NoSpace
 	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"waiting_for":[],"degraded_by":[],"insecure":true,"journal_fault":"no space","lsn":5,"durable_lsn":4,` +
-		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,` +
+		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,"turn_bytes":4096,` +
 		`"restarts":{"admin":6,"audit":0,"http":0,"indexer":0,"keeper":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
-	if got := d.visit(get("/readyz?verbose")).Body.String(); got != want {
+	if got := d.call(get("/readyz?verbose")).Body.String(); got != want {
 		t.Fatalf("%s", got)
 	}
 }
 
-// TestAwaitedUpstreamsAreNamed to who asks for more, while they are awaited.
-func TestAwaitedUpstreamsAreNamed(t *testing.T) {
+// TestVerboseNamesAwaitedUpstreams while they are awaited.
+func TestVerboseNamesAwaitedUpstreams(t *testing.T) {
 	d := build(func(c *Config) {
 		c.Upstreams = func(set uint64) []string { return []string{fmt.Sprintf("%b", set)} }
 	})
 	d.status = event.Status{Phase: types.Starting, WaitingFor: types.Conditions(0).With(types.DependencyUpstreams), AwaitedUpstreams: 5}
-	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"waiting_for":["upstreams"],"degraded_by":[],"awaited_upstreams":["101"],`) {
+	if got := d.call(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"waiting_for":["upstreams"],"degraded_by":[],"awaited_upstreams":["101"],`) {
 		t.Error(got)
 	}
-	if got := d.visit(get("/readyz")).Body.String(); strings.Contains(got, "awaited") {
+	if got := d.call(get("/readyz")).Body.String(); strings.Contains(got, "awaited") {
 		t.Error(got)
 	}
 	d.status.AwaitedUpstreams = 0
-	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "awaited") {
+	if got := d.call(get("/readyz?verbose")).Body.String(); strings.Contains(got, "awaited") {
 		t.Error(got)
 	}
 	d.status.Down = 2
-	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"degraded_by":[],"unhealthy_upstreams":["10"],`) {
+	if got := d.call(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"degraded_by":[],"unhealthy_upstreams":["10"],`) {
 		t.Error(got)
 	}
-	d.status.Down, d.status.OpenCircuits = 0, 6
-	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"degraded_by":[],"broken_upstreams":["110"],`) {
+	d.status.Down, d.status.OpenCircuits = 0, [event.NumCallers]uint64{6, 2}
+	if got := d.call(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"degraded_by":[],"broken_upstreams":["110"],"broken_upstreams_anonymous":["10"],`) {
 		t.Error(got)
 	}
 }
 
-// TestTheProofIsTold to who asks for more, where there is one; whether the node is ready does not
-// hang on it.
-func TestTheProofIsTold(t *testing.T) {
+// TestVerboseShowsCertificate if there is one; readiness does not depend on it.
+func TestVerboseShowsCertificate(t *testing.T) {
 	is, there := Proof{Ends: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Age: "over"}, true
 	d := build(func(c *Config) { c.Proof = func() (Proof, bool) { return is, there } })
-	if got := d.visit(get("/readyz?verbose")); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"},`) {
+	if got := d.call(get("/readyz?verbose")); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"},`) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	there = false
-	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "certificate") {
+	if got := d.call(get("/readyz?verbose")).Body.String(); strings.Contains(got, "certificate") {
 		t.Error(got)
 	}
 }
 
-func TestWishesReachTheNode(t *testing.T) {
+func TestCommandsReachTheNode(t *testing.T) {
 	for path, want := range map[string][]event.SignalKind{
 		"/drain":        {event.Drain},
 		"/drain?abort":  {event.Drain, event.Abort},
 		"/clock/accept": {event.AcceptClock},
 	} {
 		d := build(nil)
-		if w := d.visit(post(path).by(bearer)); w.Code != 202 || !slices.Equal(d.wanted, want) {
+		if w := d.call(post(path).by(bearer)); w.Code != 202 || !slices.Equal(d.wanted, want) {
 			t.Errorf("%s: %d, wanted %v", path, w.Code, d.wanted)
 		}
 	}
 }
 
-// TestADrainSaysHowLongItTakes, so that who waits for it waits long enough.
-func TestADrainSaysHowLongItTakes(t *testing.T) {
+// TestDrainReportsItsLongestTime, so that a client can wait long enough.
+func TestDrainReportsItsLongestTime(t *testing.T) {
 	d := build(func(c *Config) { c.Longest = 64 * time.Second })
-	if w := d.visit(post("/drain").by(bearer)); strings.TrimSpace(w.Body.String()) != `{"phase":"ready","longest_ms":64000}` {
+	if w := d.call(post("/drain").by(bearer)); strings.TrimSpace(w.Body.String()) != `{"phase":"ready","longest_ms":64000}` {
 		t.Error(w.Body)
 	}
 }
 
-func TestQueriesAreStrict(t *testing.T) {
-	for _, v := range []visit{
+func TestUnknownQueriesAreRejected(t *testing.T) {
+	for _, v := range []call{
 		get("/readyz?for=all"), get("/readyz?for="), get("/readyz?for"), get("/readyz?verbos"), get("/readyz?verbose&verbose"), get("/readyz?verbose=no"), get("/readyz?for=read&for=read"), get("/readyz?%zz"),
 		post("/drain?force").by(bearer), post("/drain?abort=no").by(bearer), post("/drain?abort&abort").by(bearer),
 	} {
 		d := build(nil)
-		if w := d.visit(v); w.Code != 400 || len(d.wanted) > 0 {
+		if w := d.call(v); w.Code != 400 || len(d.wanted) > 0 {
 			t.Errorf("%s: %d, wanted %v", v.path, w.Code, d.wanted)
 		}
 	}
 }
 
-func TestRefusalsAreProblems(t *testing.T) {
+func TestRejectionsAreProblems(t *testing.T) {
 	d := build(nil)
 	seen := make(map[string]bool)
 	for _, c := range []struct {
-		visit
+		call
 		status int
 		allow  string
 	}{
@@ -424,7 +423,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 		{post("/livez"), 405, "GET"}, {get("/drain").by(bearer), 405, "POST"}, {post("/debug/pprof/symbol").by(bearer), 405, "GET"},
 		{post("/drain"), 401, ""}, {get("/readyz?x"), 400, ""},
 	} {
-		w := d.visit(c.visit)
+		w := d.call(c.call)
 		var p struct {
 			Status   int    `json:"status"`
 			Decision string `json:"decision_id"`
@@ -450,7 +449,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 	}
 }
 
-func TestWhatIsShown(t *testing.T) {
+func TestStatusPages(t *testing.T) {
 	d := build(nil)
 	for path, want := range map[string]string{
 		"/metrics":             "metrics",
@@ -459,7 +458,7 @@ func TestWhatIsShown(t *testing.T) {
 		"/healthz":             `{"alive":true,"phase":"ready"}` + "\n",
 		"/debug/pprof/cmdline": "",
 	} {
-		w := d.visit(get(path).by(bearer))
+		w := d.call(get(path).by(bearer))
 		if w.Code != 200 || want != "" && w.Body.String() != want || w.Body.Len() == 0 {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -469,16 +468,16 @@ func TestWhatIsShown(t *testing.T) {
 	}
 }
 
-func TestAPanicStopsAtTheEdge(t *testing.T) {
+func TestPanicIsLogged(t *testing.T) {
 	d := build(func(c *Config) { c.Queues = func() []Queue { panic("a bug") } })
-	w := d.visit(get("/debug/queues").by(bearer))
+	w := d.call(get("/debug/queues").by(bearer))
 	if w.Code != 500 || strings.Contains(w.Body.String(), "bug") || !strings.Contains(d.lines.String(), "a bug") {
 		t.Fatalf("%d %s, logged %s", w.Code, w.Body, &d.lines)
 	}
 }
 
-// Over a real listener: loopback is known without being told.
-func TestALoopbackListenerIsOpen(t *testing.T) {
+// Over a real listener: loopback is detected from the connection.
+func TestLoopbackListenerIsOpen(t *testing.T) {
 	server := httptest.NewServer(build(nil))
 	defer server.Close()
 	client := server.Client()
@@ -501,20 +500,20 @@ func TestALoopbackListenerIsOpen(t *testing.T) {
 	}
 }
 
-func (v visit) String() string { return fmt.Sprint(v.method, " ", v.path) }
+func (v call) String() string { return fmt.Sprint(v.method, " ", v.path) }
 
-// TestReload: whoever asks for another configuration is told what became of it, and 422 where
-// the old one stays.
-func TestReload(t *testing.T) {
+// TestReloadReportsOutcome: a reload returns its outcome, with 422 if the old configuration
+// stays.
+func TestReloadReportsOutcome(t *testing.T) {
 	d := build(nil)
-	if w := d.visit(post("/config/reload").by(bearer)); w.Code != 200 || w.Body.String() !=
+	if w := d.call(post("/config/reload").by(bearer)); w.Code != 200 || w.Body.String() !=
 		`{"version":"c0ffee","since":"0001-01-01T00:00:00Z","changes":1,"refused":0,"last":{"at":"0001-01-01T00:00:00Z","applied":true,"changed":[]}}`+"\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	d.tried = &Attempt{Version: "bad", Why: []string{"data takes effect at a start"}, Changed: []Changed{{Key: "data", Old: "a", New: "b"}}}
-	for _, ask := range []visit{post("/config/reload"), get("/config/status")} {
+	for _, ask := range []call{post("/config/reload"), get("/config/status")} {
 		want := map[string]int{"POST": 422, "GET": 200}[ask.method]
-		if w := d.visit(ask.by(bearer)); w.Code != want || !strings.Contains(w.Body.String(),
+		if w := d.call(ask.by(bearer)); w.Code != want || !strings.Contains(w.Body.String(),
 			`"applied":false,"version":"bad","why":["data takes effect at a start"],"changed":[{"key":"data","old":"a","new":"b","hot":false}]`) {
 			t.Errorf("%s: %d %s", ask.method, w.Code, w.Body)
 		}

@@ -11,13 +11,13 @@ import (
 // have its own host name resolve to 127.0.0.1 (DNS rebinding). The page cannot change the
 // Host and Origin that the browser sends.
 
-// local is where a request came in; nil where that is not known.
+// local returns the local address of a request; nil if unknown.
 func local(r *http.Request) net.Addr {
 	a, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return a
 }
 
-// onLoopback reports that a request came from this very machine.
+// onLoopback reports whether a request came from this machine.
 func onLoopback(r *http.Request) bool {
 	switch a := local(r).(type) {
 	case *net.TCPAddr:
@@ -28,15 +28,15 @@ func onLoopback(r *http.Request) bool {
 	return false
 }
 
-// isAddressed reports whether a request was made for this node, and not by a page of another
+// isAddressed reports whether a request is meant for this node, and not made by a page of another
 // origin: its Host is localhost, an IP address or one of Hosts. A page cannot rebind an IP
-// address, and the names of Hosts are the operator's.
+// address, and the names of Hosts belong to the operator.
 func (a *API) isAddressed(r *http.Request) bool {
 	return (isLocalHost(r.Host) || a.isKnownHost(r.Host)) && sameOrigin(r)
 }
 
-// isLocalHost reports localhost and IP addresses, with or without a port. The unspecified
-// address is none: browsers connect to this machine by it.
+// isLocalHost reports localhost and IP addresses, with or without a port. The unspecified address
+// does not count: browsers connect to this machine by it.
 func isLocalHost(host string) bool {
 	host = withoutPort(host)
 	if strings.EqualFold(host, "localhost") {
@@ -46,7 +46,7 @@ func isLocalHost(host string) bool {
 	return err == nil && !ip.Unmap().IsUnspecified()
 }
 
-// isKnownHost reports a name of Hosts, in any case, with or without a port or a dot at its end.
+// isKnownHost reports a name of Hosts, in any case, with or without a port or a trailing dot.
 func (a *API) isKnownHost(host string) bool {
 	if a.Hosts == nil {
 		return false
@@ -68,13 +68,13 @@ func withoutPort(host string) string {
 	return host
 }
 
-// sameOrigin reports that no page of another origin made a request.
+// sameOrigin reports whether a request was not made by a page of another origin.
 func sameOrigin(r *http.Request) bool {
-	switch said := r.Header["Origin"]; len(said) {
+	switch origins := r.Header["Origin"]; len(origins) {
 	case 0:
 		return true
 	case 1:
-		return strings.EqualFold(said[0], "http://"+r.Host) || strings.EqualFold(said[0], "https://"+r.Host)
+		return strings.EqualFold(origins[0], "http://"+r.Host) || strings.EqualFold(origins[0], "https://"+r.Host)
 	}
 	return false
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestPanics runs a handler that panics on a real connection. Before the answer has begun the
+// TestPanicAnswersProblem runs a handler that panics on a real connection. Before the answer has begun the
 // client gets a problem; after that the connection breaks off and nothing is added to the body.
-func TestPanics(t *testing.T) {
+func TestPanicAnswersProblem(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler   http.HandlerFunc
 		status    int // 0: the connection breaks off

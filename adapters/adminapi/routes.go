@@ -12,8 +12,8 @@ import (
 	"macronode/core/types"
 )
 
-// state is the answer of readyz. What is in every one comes first; the rest is told
-// to those who ask for more.
+// state is the answer of readyz. The first fields are in every answer, the others only with
+// verbose.
 type state struct {
 	Ready  bool     `json:"ready"`
 	Phase  string   `json:"phase"`
@@ -25,12 +25,14 @@ type state struct {
 }
 
 type more struct {
-	Awaited  []string          `json:"awaited_upstreams,omitempty"`   // that were never well, and must be before anything is served
-	Broken   []string          `json:"broken_upstreams,omitempty"`    // whose breaker does not let everybody through
-	Down     []string          `json:"unhealthy_upstreams,omitempty"` // whose health checks fail on every endpoint
-	Proof    *Proof            `json:"certificate,omitempty"`         // absent: no listener has TLS
-	Insecure bool              `json:"insecure"`                      // served beyond loopback without TLS
-	Fault    string            `json:"journal_fault"`                 // how the journal failed; empty: it has not
+	Awaited  []string          `json:"awaited_upstreams,omitempty"`          // were never healthy, and must be before the node serves
+	Broken   []string          `json:"broken_upstreams,omitempty"`           // whose circuit is open or half-open for authenticated callers
+	BrokenA  []string          `json:"broken_upstreams_anonymous,omitempty"` // whose circuit is open or half-open for anonymous callers
+	Down     []string          `json:"unhealthy_upstreams,omitempty"`        // whose health checks fail on every endpoint
+	Failed   []string          `json:"failed_providers,omitempty"`           // of objects, each with the reason
+	Proof    *Proof            `json:"certificate,omitempty"`                // absent: no listener has TLS
+	Insecure bool              `json:"insecure"`                             // serves without TLS on a listener that is not on loopback
+	Fault    string            `json:"journal_fault"`                        // how the journal failed; empty: it has not
 	LSN      uint64            `json:"lsn"`
 	Durable  uint64            `json:"durable_lsn"`
 	Folded   uint64            `json:"folded_lsn"`
@@ -39,6 +41,7 @@ type more struct {
 	Held     uint32            `json:"held_replies"`
 	Keys     uint32            `json:"idempotency_keys"`
 	Backlog  uint64            `json:"backlog_bytes"`
+	Turn     uint64            `json:"turn_bytes"` // of the fair queue: queue.quantum_bytes, or less for a slow instance quota
 	Restarts map[string]uint64 `json:"restarts"`
 	Report   report            `json:"drain"`
 }
@@ -49,7 +52,7 @@ type report struct {
 	Aborted  uint64 `json:"aborted"`
 }
 
-// livez answers: that is all there is to it.
+// livez always answers 200.
 func (a *API) livez(w http.ResponseWriter, _ *http.Request) {
 	a.say(w, http.StatusOK, struct {
 		Alive bool   `json:"alive"`
@@ -57,7 +60,7 @@ func (a *API) livez(w http.ResponseWriter, _ *http.Request) {
 	}{true, a.Status().Phase.String()})
 }
 
-// readyz says whether to send traffic, all of it or one part, and why not.
+// readyz reports whether to send traffic, all of it or one part, and why not.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	flags, ok := query(r, "verbose", "for")
 	s := a.Status()
@@ -78,9 +81,9 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	a.say(w, status, is)
 }
 
-// readyFor is whether the node is ready for a part of the traffic. What is sent on to
-// upstreams writes nothing here, so it needs what reads need: a disk that takes no writes
-// does not take the proxy out of a load balancer.
+// readyFor reports whether the node is ready for a part of the traffic. Proxied requests write
+// nothing here, so they need what reads need: a read-only disk does not take the proxy out of a
+// load balancer.
 func readyFor(s *event.Status, part string) (ready, known bool) {
 	switch part {
 	case "", "write":
@@ -95,14 +98,29 @@ func (a *API) more(s *event.Status) *more {
 	m := &more{Insecure: a.Insecure, Fault: s.Fault.String(), LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Applied),
 		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.HeldReplies, Keys: s.Keys, Backlog: s.Backlog,
 		Restarts: make(map[string]uint64), Report: report(s.Report)}
+	if a.Turn != nil {
+		m.Turn = a.Turn()
+	}
 	if s.AwaitedUpstreams != 0 && a.Upstreams != nil {
 		m.Awaited = a.Upstreams(s.AwaitedUpstreams)
 	}
-	if s.OpenCircuits != 0 && a.Upstreams != nil {
-		m.Broken = a.Upstreams(s.OpenCircuits)
+	if a.Upstreams != nil {
+		if open := s.OpenCircuits[event.Authenticated]; open != 0 {
+			m.Broken = a.Upstreams(open)
+		}
+		if open := s.OpenCircuits[event.Anonymous]; open != 0 {
+			m.BrokenA = a.Upstreams(open)
+		}
 	}
 	if s.Down != 0 && a.Upstreams != nil {
 		m.Down = a.Upstreams(s.Down)
+	}
+	if s.DegradedBy.Has(types.ProviderFailed) && a.Storage != nil {
+		for _, p := range a.Storage().Providers {
+			if p.Failed != "" {
+				m.Failed = append(m.Failed, p.Name+": "+p.Failed)
+			}
+		}
 	}
 	if a.Proof != nil {
 		if is, ok := a.Proof(); ok {
@@ -125,10 +143,10 @@ func names(set types.Conditions) []string {
 
 func (a *API) queues(w http.ResponseWriter, _ *http.Request) { a.say(w, http.StatusOK, a.Queues()) }
 
-// decisionPath comes before the id of a decision.
+// decisionPath is the prefix of the path of a decision.
 const decisionPath = "/v1/decisions/"
 
-// decision tells what became of one request.
+// decision returns the decision on a request.
 func (a *API) decision(w http.ResponseWriter, r *http.Request) {
 	d, ok := a.Decision(strings.TrimPrefix(r.URL.Path, decisionPath))
 	if !ok {
@@ -138,7 +156,7 @@ func (a *API) decision(w http.ResponseWriter, r *http.Request) {
 	a.say(w, http.StatusOK, d)
 }
 
-// drain asks the node to end; asked to abort as well, not to wait for what is in.
+// drain begins a drain; with abort, it does not wait for running requests.
 func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 	flags, ok := query(r, "abort")
 	if !ok || flags["abort"] != "" {
@@ -151,11 +169,11 @@ func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 	}
 	a.say(w, http.StatusAccepted, struct {
 		Phase   string `json:"phase"`
-		Longest int64  `json:"longest_ms"` // that it takes
+		Longest int64  `json:"longest_ms"` // its longest duration
 	}{a.Status().Phase.String(), a.Longest.Milliseconds()})
 }
 
-// accept believes the machine's clock.
+// accept trusts the machine's clock.
 func (a *API) accept(w http.ResponseWriter, _ *http.Request) {
 	a.Want(event.AcceptClock)
 	a.wanted(w)
@@ -167,7 +185,7 @@ func (a *API) wanted(w http.ResponseWriter) {
 	}{a.Status().Phase.String()})
 }
 
-// query reads flags of which each is known and there at most once.
+// query parses flags; each must be known and occur at most once.
 func query(r *http.Request, known ...string) (flags map[string]string, ok bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -175,8 +193,8 @@ func query(r *http.Request, known ...string) (flags map[string]string, ok bool) 
 	}
 	flags = make(map[string]string)
 	for _, name := range known {
-		if said := values[name]; len(said) == 1 {
-			flags[name] = said[0]
+		if given := values[name]; len(given) == 1 {
+			flags[name] = given[0]
 		}
 	}
 	return flags, len(flags) == len(values)
@@ -185,9 +203,9 @@ func query(r *http.Request, known ...string) (flags map[string]string, ok bool) 
 func (a *API) say(w http.ResponseWriter, status int, what any) {
 	b, err := json.Marshal(what, json.Deterministic(true))
 	if err != nil {
-		panic(err) // of types that are all ours
+		panic(err) // cannot fail for these types
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n')) // nobody is left to tell
+	_, _ = w.Write(append(b, '\n')) // the client may be gone
 }

@@ -1,12 +1,12 @@
-// Package archive keeps files that are done with compressed in a directory of their own,
-// and shows both directories as one.
+// Package archive keeps finished files compressed in their own directory, and shows both
+// directories as one.
 //
-//	names, Open ─► live, or else kept, block by block
+//	names, Open ─► live, otherwise kept, block by block
 //	Move:  live ─► kept: write · sync · read back and compare · name · sync directory ─► remove from live · sync directory
 //
-// A kept file is its name and ".zst": zstd frames of a block of the file each, and behind
-// them their sizes, by the seekable format of zstd's own contrib. `zstd -d` makes the
-// file again, byte by byte. A crash between any two steps leaves the live file or both.
+// A kept file has the suffix ".zst": zstd frames of one block of the file each, followed by their
+// sizes, in the seekable format of zstd's contrib. `zstd -d` restores the file byte for byte. A
+// crash between any two steps leaves the live file, or both.
 package archive
 
 import (
@@ -27,32 +27,32 @@ import (
 const (
 	suffix   = ".zst"
 	leftover = suffix + ".tmp"
-	shelf    = 16      // blocks that are kept decompressed, of all files together
-	dirty    = 1 << 20 // bytes that are written before a sync: more at once would hold up others' syncs
+	shelf    = 16      // decompressed blocks in memory, of all files together
+	dirty    = 1 << 20 // bytes between syncs: larger writes would delay the syncs of others
 )
 
 var errRead = fmt.Errorf("archive: %w: it is kept for reading", os.ErrPermission)
 
-// Archive is one directory to who reads it: an fs.FS. What is written is written to the
-// live one. Any goroutine may read while one moves files.
+// Archive is both directories as one fs.FS. Writes go to the live one. Any goroutine may read
+// while one moves files.
 type Archive struct {
-	fs.FS // the live one
+	fs.FS // the live directory
 	kept  fs.FS
 	read  *zstd.Decoder
 	pack  *zstd.Encoder
 
 	mu     sync.Mutex
-	blocks []held // the one that was wanted last at the end
+	blocks []held // cache of blocks, the most recently used last
 }
 
-// held is a block of a file as it was.
+// held is a decompressed block of a file.
 type held struct {
 	name string
 	at   int
 	text []byte
 }
 
-// New shows what is kept behind what is live.
+// New returns an archive that shows live files first, then kept ones.
 func New(live, kept fs.FS) (*Archive, error) {
 	read, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(2*block), zstd.WithDecoderMaxWindow(2*block))
 	if err != nil {
@@ -65,9 +65,9 @@ func New(live, kept fs.FS) (*Archive, error) {
 	return &Archive{FS: live, kept: kept, read: read, pack: pack}, nil
 }
 
-// List is the names of all files, live or kept.
+// List returns the names of all files, live or kept.
 func (a *Archive) List() ([]string, error) {
-	names, err := a.FS.List() // first: what is moved meanwhile is kept before it is gone
+	names, err := a.FS.List() // first: a file that moves meanwhile is kept before it is removed
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *Archive) List() ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// Open opens a file for reading: the live one, where it is in both.
+// Open opens a file for reading: the live one if it is in both.
 func (a *Archive) Open(name string) (fs.File, error) {
 	f, err := a.FS.Open(name)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -100,15 +100,15 @@ func (a *Archive) Open(name string) (fs.File, error) {
 	return packed, nil
 }
 
-// Moved is a file that was moved.
+// Moved is the result of a move.
 type Moved struct {
 	Name        string
-	Bytes, Kept int64 // as it was, and as it is
+	Bytes, Kept int64 // size before and after
 }
 
-// Move moves files that nobody writes to any more, in the order given. It ends with the
-// first that cannot be moved, which stays where it is. Step, if there is one, is called
-// between slices of work and may end it.
+// Move moves files that are no longer written, in the given order. It stops at the first that
+// fails, which stays live. Step, if not nil, is called between slices of work and may return an
+// error.
 func (a *Archive) Move(names []string, step func() error, moved func(Moved)) error {
 	if step == nil {
 		step = func() error { return nil }
@@ -126,7 +126,7 @@ func (a *Archive) Move(names []string, step func() error, moved func(Moved)) err
 	return nil
 }
 
-// sweep removes what is left of moves that did not end.
+// sweep removes the remains of unfinished moves.
 func (a *Archive) sweep() error {
 	names, err := a.kept.List()
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *Archive) move(name string, step func() error) (m Moved, err error) {
 			return m, err
 		}
 	}
-	if err := a.kept.SyncDir(); err != nil { // also of a name that was there: nobody may have synced it
+	if err := a.kept.SyncDir(); err != nil { // needed for an existing name too: it may not have been synced
 		return m, fmt.Errorf("sync the directory: %w", err)
 	}
 	if err := a.FS.Remove(name); err != nil {
@@ -170,7 +170,7 @@ func (a *Archive) move(name string, step func() error) (m Moved, err error) {
 	return m, a.FS.SyncDir()
 }
 
-// copy packs a file, durably, and names it once it was read back.
+// copy compresses a file durably, and names it after it was read back.
 func (a *Archive) copy(live fs.File, size int64, name string, step func() error) (kept int64, err error) {
 	to, err := a.kept.Create(name + leftover)
 	if err != nil {
@@ -192,7 +192,7 @@ var (
 	errTaken = errors.New("archive: another file of that name is kept already, and whole: neither is touched")
 )
 
-// same says why a kept file is not the live one.
+// same returns why a kept file differs from the live one.
 func (a *Archive) same(live fs.File, size int64, name, as string, step func() error) (kept int64, err error) {
 	f, err := a.open(name, as)
 	if err != nil {
@@ -227,15 +227,14 @@ func (a *Archive) same(live fs.File, size int64, name, as string, step func() er
 	return f.packed, nil
 }
 
-// forget drops the blocks of a file.
+// forget removes the blocks of a file from the cache.
 func (a *Archive) forget(name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.blocks = slices.DeleteFunc(a.blocks, func(h held) bool { return h.name == name })
 }
 
-// want is a block that is kept decompressed; keep keeps one, in the place of the one that
-// was not wanted for longest.
+// want returns a cached block; keep caches one, in place of the least recently used.
 func (a *Archive) want(name string, at int) (text []byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -66,7 +66,7 @@ func names(t testing.TB, d fs.FS) string {
 
 func quiet(archive.Moved) {}
 
-// text is bytes that compress as those of a journal do.
+// text returns bytes that compress like those of a journal.
 func text(n int) []byte {
 	dice, b := types.NewRand(uint64(n)), make([]byte, 0, n+40)
 	for len(b) < n {
@@ -78,15 +78,15 @@ func text(n int) []byte {
 	return b[:n]
 }
 
-// TestContract: with nothing moved, it is a directory like others.
+// TestContract: with nothing moved, an archive behaves like any directory.
 func TestContract(t *testing.T) {
 	fstest.FS(t, func(t *testing.T) fs.FS { return over(t, world.NewDisk(), world.NewDisk()) })
 	fstest.FS(t, func(t *testing.T) fs.FS { return over(t, fs.Dir(t.TempDir()), fs.Dir(t.TempDir())) })
 }
 
-// TestMoves: a file that was moved is read as it was, at any place; who has it open reads
-// on; its name is where it was.
-func TestMoves(t *testing.T) {
+// TestMovedFileReadsTheSame: a moved file is read as before, at any offset and through open
+// handles, and keeps its name.
+func TestMovedFileReadsTheSame(t *testing.T) {
 	for _, size := range []int{0, 1, 100, 300, 70_000, block - 1, block, block + 1, 3*block + 12345} {
 		live, kept := world.NewDisk(), world.NewDisk()
 		a, want := over(t, live, kept), text(size)
@@ -94,21 +94,21 @@ func TestMoves(t *testing.T) {
 		put(t, live, "b.seg", []byte("b"))
 		open, err := a.Open("a.seg")
 		must(t, err)
-		var said []archive.Moved
-		must(t, a.Move([]string{"a.seg"}, nil, func(m archive.Moved) { said = append(said, m) }))
+		var reported []archive.Moved
+		must(t, a.Move([]string{"a.seg"}, nil, func(m archive.Moved) { reported = append(reported, m) }))
 		if names(t, live) != "b.seg" || names(t, kept) != "a.seg.zst" || names(t, a) != "a.seg b.seg" {
 			t.Fatalf("live %s, kept %s, all %s", names(t, live), names(t, kept), names(t, a))
 		}
 		packed := read(t, kept, "a.seg.zst")
-		if len(said) != 1 || said[0] != (archive.Moved{Name: "a.seg", Bytes: int64(size), Kept: int64(len(packed))}) || size > 1000 && len(packed) > size*3/4 {
-			t.Fatalf("%+v, %d bytes of %d", said, len(packed), size)
+		if len(reported) != 1 || reported[0] != (archive.Moved{Name: "a.seg", Bytes: int64(size), Kept: int64(len(packed))}) || size > 1000 && len(packed) > size*3/4 {
+			t.Fatalf("%+v, %d bytes of %d", reported, len(packed), size)
 		}
 		if !bytes.Equal(read(t, a, "a.seg"), want) || string(read(t, a, "b.seg")) != "b" {
 			t.Fatal("read as another")
 		}
 		part := make([]byte, size)
 		if _, err := open.ReadAt(part, 0); err != nil && !errors.Is(err, io.EOF) || !bytes.Equal(part, want) {
-			t.Fatalf("who had it open: %v", err)
+			t.Fatalf("a handle opened before the move: %v", err)
 		}
 		must(t, open.Close())
 		f, err := a.Open("a.seg")
@@ -140,11 +140,11 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestOthersRead: what zstd's own tool makes of a kept file is the file.
-func TestOthersRead(t *testing.T) {
+// TestZstdToolReadsKeptFile: zstd's own tool restores the file.
+func TestZstdToolReadsKeptFile(t *testing.T) {
 	zstd, err := exec.LookPath("zstd")
 	if err != nil {
-		t.Skip("there is no zstd to ask")
+		t.Skip("no zstd command")
 	}
 	dir, want := t.TempDir(), text(2*block+77)
 	a := over(t, fs.Dir(t.TempDir()), fs.Dir(dir))
@@ -156,9 +156,9 @@ func TestOthersRead(t *testing.T) {
 	}
 }
 
-// TestCrashes: a crash of either disk at any operation, whatever it leaves: the file is
-// where it was, or moved, or both; and the move can be done again.
-func TestCrashes(t *testing.T) {
+// TestCrashKeepsFile: after a crash of either disk at any operation, the file is live, moved, or
+// both, and the move can be repeated.
+func TestCrashKeepsFile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, some hundred disks in memory: without -short")
 	}
@@ -203,7 +203,7 @@ func TestCrashes(t *testing.T) {
 				left := slices.DeleteFunc([]string{"a.seg", "b.seg"}, func(name string) bool { return !strings.Contains(names(t, live), name) })
 				must(t, a.Move(left, nil, quiet))
 				if names(t, live) != "c.seg" || names(t, kept) != "a.seg.zst b.seg.zst" || !bytes.Equal(read(t, a, "a.seg"), want) {
-					t.Fatalf("done again: live %s, kept %s", names(t, live), names(t, kept))
+					t.Fatalf("repeated: live %s, kept %s", names(t, live), names(t, kept))
 				}
 			}
 		}
@@ -215,8 +215,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestFaults: what fails leaves the live file, and says so.
-func TestFaults(t *testing.T) {
+// TestFailedMoveKeepsLiveFile: a failure is returned and the live file stays.
+func TestFailedMoveKeepsLiveFile(t *testing.T) {
 	for what, arm := range map[string]func(live, kept *world.Disk){
 		"write":                  func(_, kept *world.Disk) { kept.FailWrite = true },
 		"sync":                   func(_, kept *world.Disk) { kept.FailSync = true },
@@ -241,13 +241,13 @@ func TestFaults(t *testing.T) {
 		t.Errorf("%v; live %s", err, names(t, live))
 	}
 	if err := over(t, live, kept).Move([]string{"x.seg"}, nil, quiet); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 }
 
-// TestReadBack: a copy that is another, because the disk lost something of it or because
-// it was there before, is not believed: it is made again, or the live file stays.
-func TestReadBack(t *testing.T) {
+// TestCopyIsVerified: a copy that differs, because the disk lost a write or because it existed
+// before, is made again, or the live file stays.
+func TestCopyIsVerified(t *testing.T) {
 	want := text(block + 1000)
 	live, kept := world.NewDisk(), world.NewDisk()
 	a := over(t, live, kept)
@@ -299,9 +299,10 @@ func (f *forgets) WriteAt(p []byte, off int64) (int, error) {
 	return f.File.WriteAt(p, off)
 }
 
-// TestDamage: whichever byte of a kept file is another, its other blocks are read as they
-// were: what is not, is zeros. With the table gone as well, the blocks before it are.
-func TestDamage(t *testing.T) {
+// TestDamageIsContained: if any byte of a kept file changes, its other blocks are read correctly
+// and the damaged one as zeros. If the table is damaged too, the blocks before the damage are
+// read.
+func TestDamageIsContained(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, some hundred disks in memory: without -short")
 	}
@@ -330,7 +331,7 @@ func TestDamage(t *testing.T) {
 				continue
 			}
 			if zeros++; len(bytes.Trim(part, "\x00")) > 0 {
-				t.Fatalf("byte %d: block %d is neither itself nor nothing", at, off/block)
+				t.Fatalf("byte %d: block %d is neither correct nor zeros", at, off/block)
 			}
 		}
 		if zeros > 1 || n < 49 && zeros > 0 {
@@ -350,8 +351,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestGolden: a file that was kept once is read for ever.
-func TestGolden(t *testing.T) {
+// TestFormatIsFrozen: later versions must read a kept file.
+func TestFormatIsFrozen(t *testing.T) {
 	kept := fs.Dir("testdata")
 	want := text(block + 3000)
 	if os.Getenv("REWRITE") != "" {
@@ -395,9 +396,9 @@ func same(a, b record.Sealed) bool {
 	return a.LSN == b.LSN && a.Root == b.Root && a.Prev == b.Prev && a.Journal == b.Journal && bytes.Equal(a.Body, b.Body)
 }
 
-// TestJournal: one whose old segments were moved is scanned, recovered, read and written
-// as before; damage in what was moved is named as damage of the segment.
-func TestJournal(t *testing.T) {
+// TestJournalWithMovedSegments: a journal whose old segments were moved is scanned, recovered,
+// read and written as before. Damage in a moved segment is reported as damage of the segment.
+func TestJournalWithMovedSegments(t *testing.T) {
 	live, kept := world.NewDisk(), world.NewDisk()
 	sealed := written(t, live, 200, 1500)
 	a := over(t, live, kept)
@@ -431,12 +432,12 @@ func TestJournal(t *testing.T) {
 	put(t, kept, behind[1]+".zst", spoilt)
 	var damage *journalfile.Damage
 	if _, err := journalfile.Scan(over(t, live, kept), nil, nil); !errors.As(err, &damage) || damage.Segment != behind[1] {
-		t.Fatalf("damage in what was moved: %v", err)
+		t.Fatalf("damage in a moved segment: %v", err)
 	}
 }
 
-// TestReadsWhileMoving: readers see every frame, while segments go from under them.
-func TestReadsWhileMoving(t *testing.T) {
+// TestReadWhileMoving: readers get every frame while segments are moved.
+func TestReadWhileMoving(t *testing.T) {
 	live, kept := fs.Dir(t.TempDir()), fs.Dir(t.TempDir())
 	sealed := written(t, live, 400, 1500)
 	a := over(t, live, kept)

@@ -13,8 +13,7 @@ import (
 	"macronode/core/types"
 )
 
-// transfers makes a journal as a busy node writes it, of one segment and the beginning of
-// another.
+// transfers makes the journal of a busy node: one segment and the beginning of another.
 func transfers(b *testing.B, d fs.FS, frames int) {
 	b.Helper()
 	j, _, err := journalfile.Recover(d, 7, nil)
@@ -49,7 +48,7 @@ func transfers(b *testing.B, d fs.FS, frames int) {
 	must(b, j.Close())
 }
 
-// BenchmarkMove is a segment of transfers that goes to the archive.
+// BenchmarkMove moves a segment of transfers to the archive.
 func BenchmarkMove(b *testing.B) {
 	const frames = 100_000
 	for b.Loop() {
@@ -68,7 +67,7 @@ func BenchmarkMove(b *testing.B) {
 	}
 }
 
-// BenchmarkRead is a frame of a segment that was moved, any one.
+// BenchmarkRead reads a random frame of a moved segment.
 func BenchmarkRead(b *testing.B) {
 	const frames = 100_000
 	live, kept := fs.Dir(b.TempDir()), fs.Dir(b.TempDir())

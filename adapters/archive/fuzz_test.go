@@ -9,8 +9,8 @@ import (
 	"macronode/chaos/world"
 )
 
-// FuzzArchive opens any bytes as a kept file. It has a size and is read to its end, all of
-// it, the same in one piece and in small ones; or it is refused.
+// FuzzArchive opens any bytes as a kept file. Either the file is read to its size, with the same
+// result in one piece and in small ones, or it is rejected.
 func FuzzArchive(f *testing.F) {
 	for _, size := range []int{0, 100, 3000} {
 		live, kept := world.NewDisk(), world.NewDisk()
@@ -31,7 +31,7 @@ func FuzzArchive(f *testing.F) {
 		size, err := file.Size()
 		must(t, err)
 		if size > 16<<20 {
-			return // a small text may say that it was a large one
+			return // a small text may claim a large size
 		}
 		all := make([]byte, size)
 		if n, err := file.ReadAt(all, 0); int64(n) != size || err != nil && !errors.Is(err, io.EOF) {

@@ -11,12 +11,11 @@ import (
 	"macronode/adapters/fs"
 )
 
-// block is the bytes of a file that are compressed together: what one read costs.
+// block is the number of bytes that are compressed together: the cost of one read.
 const block = 256 << 10
 
-// The table behind the frames, a frame itself to a decoder that skips what it does not
-// know: magic 4 · length 4 · (compressed 4 · decompressed 4)… · blocks 4 · descriptor 1 ·
-// magic 4, little-endian.
+// The table after the frames is a skippable frame of zstd: magic 4 · length 4 · (compressed 4 ·
+// decompressed 4)… · blocks 4 · descriptor 1 · magic 4, little-endian.
 const (
 	tableMagic = 0x184d2a5e
 	endMagic   = 0x8f92eab1
@@ -25,10 +24,10 @@ const (
 	footSize   = 4 + 1 + 4
 	frameSize  = 4 + 4 // of the table as a frame
 	mostBlocks = 1 << 16
-	mostPacked = block + block/8 + 1024 // bytes that a block takes at most
+	mostPacked = block + block/8 + 1024 // largest compressed block
 )
 
-// write packs a file: a frame for each block, and the table.
+// write compresses a file: a frame per block, and the table.
 func (a *Archive) write(from fs.File, size int64, to fs.File, step func() error) error {
 	text, packed, off, unsaved := make([]byte, block), []byte(nil), int64(0), 0
 	var table []byte
@@ -67,23 +66,23 @@ func (a *Archive) write(from fs.File, size int64, to fs.File, step func() error)
 	return to.Sync()
 }
 
-// A span is where a packed block is.
+// A span is the position of a compressed block.
 type span struct {
 	off, size int64
 }
 
-// packedFile is a kept file as it was. A block that does not decompress is read as zeros:
-// what stood there has sums of its own, by which who reads it names the damage.
+// packedFile reads a kept file. A block that does not decompress is read as zeros: its content
+// has its own checksums, by which the reader finds the damage.
 type packedFile struct {
 	a      *Archive
 	f      fs.File
 	name   string
-	size   int64 // as it was
+	size   int64 // decompressed size
 	packed int64
 	spans  []span
 	closed atomic.Bool
-	alone  bool // by one goroutine, once: it is compared, and fills no shelf
-	torn   bool // its table does not check; alone, also that a block did not decompress
+	alone  bool // read once by one goroutine for comparison: does not use the cache
+	torn   bool // the table is invalid; if alone, also that a block did not decompress
 }
 
 func (a *Archive) open(name, as string) (*packedFile, error) {
@@ -102,8 +101,8 @@ func (a *Archive) open(name, as string) (*packedFile, error) {
 	return p, nil
 }
 
-// find finds the blocks: by the table; where that does not check, one behind the other,
-// as far as they go.
+// find finds the blocks by the table; if that is invalid, one after the other until the first
+// invalid one.
 func (p *packedFile) find() error {
 	ok, err := p.table()
 	if ok || err != nil {
@@ -123,7 +122,7 @@ func (p *packedFile) find() error {
 	}
 }
 
-// at reads what there is of n bytes.
+// at reads up to n bytes.
 func (p *packedFile) at(off, n int64) ([]byte, error) {
 	b := make([]byte, max(0, min(n, p.packed-off)))
 	got, err := p.f.ReadAt(b, off)
@@ -164,7 +163,7 @@ func (p *packedFile) table() (ok bool, err error) {
 	return true, p.last()
 }
 
-// last asks the last block how long it is: nothing else says whether the table is right.
+// last decompresses the last block for its size, which proves the table.
 func (p *packedFile) last() error {
 	n := len(p.spans) - 1
 	text, ok, err := p.unpack(n)
@@ -174,12 +173,12 @@ func (p *packedFile) last() error {
 	return err
 }
 
-// frame is how long the frame at off is, and what it was, by its header and those of its
-// blocks; 0 where it is none of ours.
+// frame returns the compressed and decompressed size of the frame at off, from its header and the
+// headers of its blocks; 0 if it is invalid.
 func (p *packedFile) frame(off int64) (packed, text int64, err error) {
 	const most = 4 + 1 + 4
 	head, err := p.at(off, most)
-	if err != nil || len(head) < most || binary.LittleEndian.Uint32(head) != frameMagic || head[4]&0x23 != 0x20 { // one segment, no dictionary
+	if err != nil || len(head) < most || binary.LittleEndian.Uint32(head) != frameMagic || head[4]&0x23 != 0x20 { // single segment, no dictionary
 		return 0, 0, err
 	}
 	var at int64
@@ -239,7 +238,7 @@ func (p *packedFile) ReadAt(to []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// block is the n-th block as it was.
+// block returns the n-th block, decompressed.
 func (p *packedFile) block(n int) ([]byte, error) {
 	if text, ok := p.a.want(p.name, n); ok && !p.alone {
 		return text, nil

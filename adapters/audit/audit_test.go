@@ -25,33 +25,33 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a logger that keeps its messages.
-type told struct {
-	mu   sync.Mutex
-	said bytes.Buffer
+// logBuffer is a logger that keeps its messages.
+type logBuffer struct {
+	mu  sync.Mutex
+	log bytes.Buffer
 	*slog.Logger
 }
 
-func newTold() *told {
-	t := new(told)
+func newLogBuffer() *logBuffer {
+	t := new(logBuffer)
 	t.Logger = slog.New(slog.NewTextHandler(t, nil))
 	return t
 }
 
-func (t *told) Write(p []byte) (int, error) {
+func (t *logBuffer) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.said.Write(p)
+	return t.log.Write(p)
 }
 
-func (t *told) String() string {
+func (t *logBuffer) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.said.String()
+	return t.log.String()
 }
 
 // times returns the number of messages of a level.
-func (t *told) times(level string) int { return strings.Count(t.String(), "level="+level) }
+func (t *logBuffer) times(level string) int { return strings.Count(t.String(), "level="+level) }
 
 // runs starts l. The returned function ends it.
 func runs(t *testing.T, l *Log) (end func()) {
@@ -107,13 +107,13 @@ func entries(t testing.TB, paths ...string) (all []entry, torn int) {
 	return all, torn
 }
 
-// TestALineIsThereWithinASecond checks that a line is written whole within a second, to a file that
+// TestLineIsWrittenWithinASecond checks that a line is written whole within a second, to a file that
 // only its owner can read.
-func TestALineIsThereWithinASecond(t *testing.T) {
+func TestLineIsWrittenWithinASecond(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		said := newTold()
-		l := New(dir, DefaultLimits(), said.Logger)
+		log := newLogBuffer()
+		l := New(dir, DefaultLimits(), log.Logger)
 		end := runs(t, l)
 		defer end()
 		synctest.Wait()
@@ -136,8 +136,8 @@ func TestALineIsThereWithinASecond(t *testing.T) {
 		if got := text(t, dir, "audit.log"); got != want {
 			t.Fatalf("%s", got)
 		}
-		if got := l.Counts(); got != (Counts{Written: 2}) || said.String() != "" {
-			t.Fatal(got, said)
+		if got := l.Counts(); got != (Counts{Written: 2}) || log.String() != "" {
+			t.Fatal(got, log)
 		}
 	})
 	if is, err := os.Lstat(filepath.Join(dir, "audit.log")); err != nil || is.Mode() != 0o600 {
@@ -145,11 +145,11 @@ func TestALineIsThereWithinASecond(t *testing.T) {
 	}
 }
 
-// TestManyLinesDoNotWait checks that a half full queue is written before the second is over.
-func TestManyLinesDoNotWait(t *testing.T) {
+// TestHalfFullQueueIsWrittenAtOnce checks that a half full queue is written before the second is over.
+func TestHalfFullQueueIsWrittenAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		l := New(dir, Limits{Queue: 10, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
+		l := New(dir, Limits{Queue: 10, Size: 1 << 20, Keep: 1, Every: time.Hour}, newLogBuffer().Logger)
 		defer runs(t, l)()
 		for range 100 {
 			l.Note(Line{Status: 1})
@@ -161,12 +161,12 @@ func TestManyLinesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestTheEndWritesAll checks that shutdown writes all lines noted before it, and that lines noted
+// TestShutdownWritesQueue checks that shutdown writes all lines noted before it, and that lines noted
 // later are counted as lost.
-func TestTheEndWritesAll(t *testing.T) {
+func TestShutdownWritesQueue(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		l := New(dir, DefaultLimits(), newTold().Logger)
+		l := New(dir, DefaultLimits(), newLogBuffer().Logger)
 		end := runs(t, l)
 		synctest.Wait()
 		for range 1000 {
@@ -183,10 +183,10 @@ func TestTheEndWritesAll(t *testing.T) {
 	})
 }
 
-// TestLossIsSaid checks that the file records lost lines at their position.
-func TestLossIsSaid(t *testing.T) {
+// TestLossIsRecorded checks that the file records lost lines at their position.
+func TestLossIsRecorded(t *testing.T) {
 	dir := t.TempDir()
-	l := New(dir, Limits{Queue: 4, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
+	l := New(dir, Limits{Queue: 4, Size: 1 << 20, Keep: 1, Every: time.Hour}, newLogBuffer().Logger)
 	note := func(from, to int) {
 		for i := from; i <= to; i++ {
 			l.Note(Line{Status: i})
@@ -213,12 +213,12 @@ func TestLossIsSaid(t *testing.T) {
 	}
 }
 
-// TestADiskThatRefuses checks that a disk error is logged once, and its end once.
-func TestADiskThatRefuses(t *testing.T) {
+// TestDiskErrorIsLoggedOnce checks that a disk error is logged once, and its end once.
+func TestDiskErrorIsLoggedOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		said, f := newTold(), &fussy{room: 1 << 30}
-		l := New(dir, Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Second}, said.Logger)
+		log, f := newLogBuffer(), &limitedDisk{room: 1 << 30}
+		l := New(dir, Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Second}, log.Logger)
 		l.pen.open = f.open
 		end := runs(t, l)
 		synctest.Wait()
@@ -228,14 +228,14 @@ func TestADiskThatRefuses(t *testing.T) {
 				l.Note(Line{Status: 1 + i})
 				time.Sleep(time.Second)
 			}
-			if said.times("ERROR") != round+1 || said.times("WARN") != round || l.Counts().Failed < 10 {
-				t.Fatal(said, l.Counts())
+			if log.times("ERROR") != round+1 || log.times("WARN") != round || l.Counts().Failed < 10 {
+				t.Fatal(log, l.Counts())
 			}
 			f.has(1 << 30)
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if said.times("ERROR") != round+1 || said.times("WARN") != round+1 {
-				t.Fatal(said)
+			if log.times("ERROR") != round+1 || log.times("WARN") != round+1 {
+				t.Fatal(log)
 			}
 		}
 		end()
@@ -253,10 +253,10 @@ func TestADiskThatRefuses(t *testing.T) {
 	})
 }
 
-// TestTheEndOfARefusingDisk checks that lines not written at shutdown are counted and logged.
-func TestTheEndOfARefusingDisk(t *testing.T) {
-	said, f := newTold(), &fussy{}
-	l := New(t.TempDir(), Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Hour}, said.Logger)
+// TestShutdownWithDiskErrorCountsLines checks that lines not written at shutdown are counted and logged.
+func TestShutdownWithDiskErrorCountsLines(t *testing.T) {
+	log, f := newLogBuffer(), &limitedDisk{}
+	l := New(t.TempDir(), Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Hour}, log.Logger)
 	l.pen.open = f.open
 	for range 10 {
 		l.Note(Line{Status: 1})
@@ -265,25 +265,25 @@ func TestTheEndOfARefusingDisk(t *testing.T) {
 	if got := l.Counts(); got.Written != 0 || got.Lost != 10 || got.Failed == 0 {
 		t.Fatal(got)
 	}
-	if !strings.Contains(said.String(), "lines=8") || said.times("ERROR") != 2 {
-		t.Fatal(said)
+	if !strings.Contains(log.String(), "lines=8") || log.times("ERROR") != 2 {
+		t.Fatal(log)
 	}
 }
 
-// fussy is a disk with limited space.
-type fussy struct {
+// limitedDisk is a disk with limited space.
+type limitedDisk struct {
 	mu   sync.Mutex
 	room int
 	torn int // lines that it stored in part
 }
 
-func (f *fussy) has(room int) {
+func (f *limitedDisk) has(room int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.room = room
 }
 
-func (f *fussy) open(path string) (opened, error) {
+func (f *limitedDisk) open(path string) (opened, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.room == 0 {
@@ -298,7 +298,7 @@ func (f *fussy) open(path string) (opened, error) {
 
 type fussyFile struct {
 	file
-	*fussy
+	*limitedDisk
 }
 
 func (f fussyFile) Write(p []byte) (int, error) {
@@ -316,15 +316,15 @@ func (f fussyFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestManyNote checks that with concurrent calls of Note each line is in the file once, in the order
+// TestConcurrentNotes checks that with concurrent calls of Note each line is in the file once, in the order
 // of its caller, or is recorded as lost.
-func TestManyNote(t *testing.T) {
-	const who, each = 8, 3000
+func TestConcurrentNotes(t *testing.T) {
+	const writers, each = 8, 3000
 	dir := t.TempDir()
-	l := New(dir, Limits{Queue: 64, Size: 1 << 30, Keep: 1, Every: time.Millisecond}, newTold().Logger)
+	l := New(dir, Limits{Queue: 64, Size: 1 << 30, Keep: 1, Every: time.Millisecond}, newLogBuffer().Logger)
 	end := runs(t, l)
 	var all sync.WaitGroup
-	for i := range who {
+	for i := range writers {
 		all.Go(func() {
 			for n := range each {
 				l.Note(Line{Key: types.KeyID(1 + i), Status: 1 + n})
@@ -347,13 +347,13 @@ func TestManyNote(t *testing.T) {
 		last[e.Key] = e.Status
 	}
 	got := l.Counts()
-	if torn > 0 || written+lost != who*each || got.Written != uint64(written) || got.Lost != uint64(lost) {
+	if torn > 0 || written+lost != writers*each || got.Written != uint64(written) || got.Lost != uint64(lost) {
 		t.Fatalf("%d written, %d lost, %d torn: %+v", written, lost, torn, got)
 	}
 }
 
-func TestNothingIsAllocated(t *testing.T) {
-	l := New(t.TempDir(), Limits{Queue: 50, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
+func TestNoteAllocatesNothing(t *testing.T) {
+	l := New(t.TempDir(), Limits{Queue: 50, Size: 1 << 20, Keep: 1, Every: time.Hour}, newLogBuffer().Logger)
 	line := Line{Decision: "d", Route: "r", Peer: strings.Repeat("p", maxPeer)}
 	if n := testing.AllocsPerRun(100, func() { l.Note(line) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -363,8 +363,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestWhatStandsInItsPlace checks that a link, pipe or directory at the path is not followed or written.
-func TestWhatStandsInItsPlace(t *testing.T) {
+// TestIrregularFilesAreNotWritten checks that a link, pipe or directory at the path is not followed or written.
+func TestIrregularFilesAreNotWritten(t *testing.T) {
 	for name, lay := range map[string]func(path string) error{
 		"a link": func(p string) error {
 			return errors.Join(os.WriteFile(p+".else", nil, 0o600), os.Symlink(p+".else", p))
@@ -378,12 +378,12 @@ func TestWhatStandsInItsPlace(t *testing.T) {
 			if err := lay(path); err != nil {
 				t.Fatal(err)
 			}
-			said := newTold()
-			l := New(dir, DefaultLimits(), said.Logger)
+			log := newLogBuffer()
+			l := New(dir, DefaultLimits(), log.Logger)
 			l.Note(Line{Status: 1})
 			runs(t, l)()
-			if got := l.Counts(); got.Written != 0 || got.Lost != 1 || said.times("ERROR") != 2 {
-				t.Fatal(got, said)
+			if got := l.Counts(); got.Written != 0 || got.Lost != 1 || log.times("ERROR") != 2 {
+				t.Fatal(got, log)
 			}
 			if name == "a link" && text(t, path+".else") != "" {
 				t.Fatal("the link was followed")

@@ -62,8 +62,8 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// TestTheLongestLine checks that maxLine covers the longest line.
-func TestTheLongestLine(t *testing.T) {
+// TestLongestLine checks that maxLine covers the longest line.
+func TestLongestLine(t *testing.T) {
 	worst := strings.Repeat("\x01", 1000)
 	l := Line{Decision: worst, Key: 1 << 63, Tenant: 1<<32 - 1, Route: worst, Peer: worst, Status: 1<<63 - 1, Code: worst, TxID: worst, at: time.UnixMilli(1)}
 	l.cut()

@@ -41,7 +41,7 @@ func there(path string) bool { _, err := os.Lstat(path); return err == nil }
 // TestFullFilesAreKept checks the number of rotated files, and the maximum size of each.
 func TestFullFilesAreKept(t *testing.T) {
 	dir := t.TempDir()
-	l := New(dir, Limits{Queue: 100, Size: 1000, Keep: 3, Every: time.Hour}, newTold().Logger)
+	l := New(dir, Limits{Queue: 100, Size: 1000, Keep: 3, Every: time.Hour}, newLogBuffer().Logger)
 	for i := range 200 {
 		l.Note(Line{Status: 1 + i, Route: strings.Repeat("r", i%50)})
 		if i%7 == 0 {
@@ -67,15 +67,15 @@ func TestFullFilesAreKept(t *testing.T) {
 	}
 }
 
-// TestATurnThatFailedHalfWay checks that a rotation continues after a failure, and moves no file twice.
-func TestATurnThatFailedHalfWay(t *testing.T) {
+// TestRotationResumes checks that a rotation continues after a failure, and moves no file twice.
+func TestRotationResumes(t *testing.T) {
 	dir := t.TempDir()
 	for name, what := range map[string]string{"audit.log": "now\n", "audit.log.2": "two\n", "audit.log.3": "three\n", "audit.log.4": "beyond\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(what), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	l := New(dir, Limits{Queue: 4, Size: 10, Keep: 3, Every: time.Hour}, newTold().Logger)
+	l := New(dir, Limits{Queue: 4, Size: 10, Keep: 3, Every: time.Hour}, newLogBuffer().Logger)
 	l.Note(Line{Status: 1})
 	runs(t, l)()
 	for name, want := range map[string]string{"audit.log.1": "now\n", "audit.log.2": "two\n", "audit.log.3": "three\n", "audit.log.4": "beyond\n"} {
@@ -88,14 +88,14 @@ func TestATurnThatFailedHalfWay(t *testing.T) {
 	}
 }
 
-// TestATornLineEnds checks that a torn line is terminated before the next one, and is kept.
-func TestATornLineEnds(t *testing.T) {
+// TestTornLineIsTerminated checks that a torn line is terminated before the next one, and is kept.
+func TestTornLineIsTerminated(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
 	if err := os.WriteFile(path, []byte("{\"status\":1}\n{\"stat"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := New(dir, DefaultLimits(), newTold().Logger)
+	l := New(dir, DefaultLimits(), newLogBuffer().Logger)
 	l.Note(Line{Status: 2})
 	runs(t, l)()
 	lines := strings.Split(text(t, path), "\n")
@@ -104,15 +104,15 @@ func TestATornLineEnds(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsTakenAway checks that a new file is created if the file is moved or removed.
-func TestAFileThatIsTakenAway(t *testing.T) {
+// TestMovedFileIsRecreated checks that a new file is created if the file is moved or removed.
+func TestMovedFileIsRecreated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	path := filepath.Join(dir, "audit.log")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	said := newTold()
-	l := New(dir, DefaultLimits(), said.Logger)
+	log := newLogBuffer()
+	l := New(dir, DefaultLimits(), log.Logger)
 	for i, change := range []func() error{
 		func() error { return nil },
 		func() error { return os.Rename(path, path+"-moved") },
@@ -128,33 +128,33 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 			t.Fatal(i, all, torn)
 		}
 	}
-	if all, _ := entries(t, path+"-moved"); len(all) != 1 || all[0].Status != 1 || said.String() != "" {
-		t.Fatal(all, said)
+	if all, _ := entries(t, path+"-moved"); len(all) != 1 || all[0].Status != 1 || log.String() != "" {
+		t.Fatal(all, log)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	l.Note(Line{Status: 9})
 	l.flush()
-	if got := l.Counts(); got != (Counts{Written: 4, Failed: 1}) || said.times("ERROR") != 1 {
-		t.Fatal(got, said)
+	if got := l.Counts(); got != (Counts{Written: 4, Failed: 1}) || log.times("ERROR") != 1 {
+		t.Fatal(got, log)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	runs(t, l)()
-	if all, _ := entries(t, path); len(all) != 1 || all[0].Status != 9 || said.times("WARN") != 1 {
-		t.Fatal(all, said)
+	if all, _ := entries(t, path); len(all) != 1 || all[0].Status != 9 || log.times("WARN") != 1 {
+		t.Fatal(all, log)
 	}
 }
 
-// life runs logs through full disks, full files and shutdowns. The files must contain each line once,
-// in order, or the number of lost lines at its position.
-type life struct {
+// randomRun runs logs through full disks, full files and shutdowns. The files must contain each line once, in
+// order, or the number of lost lines at its position.
+type randomRun struct {
 	t    testing.TB
 	pick func(n int) int
 	dir  string
-	disk fussy
+	disk limitedDisk
 	log  *Log
 
 	name   int   // of the current log
@@ -163,20 +163,20 @@ type life struct {
 	saw    map[string]int
 }
 
-func (w *life) begin() {
-	w.log = New(w.dir, Limits{Queue: 1 + w.pick(6), Size: int64(100 + w.pick(600)), Keep: 1000, Every: time.Hour}, newTold().Logger)
+func (w *randomRun) begin() {
+	w.log = New(w.dir, Limits{Queue: 1 + w.pick(6), Size: int64(100 + w.pick(600)), Keep: 1000, Every: time.Hour}, newLogBuffer().Logger)
 	w.log.pen.open = w.disk.open
 	w.name++
 	w.noted = append(w.noted, 0)
 }
 
-func (w *life) end() {
+func (w *randomRun) end() {
 	l := w.log
 	l.ended = true
 	l.flush()
-	told := l.batch.over
+	reported := l.batch.over
 	l.mu.Lock()
-	w.untold = append(w.untold, l.batch.left()+len(l.queue)+int(told+l.over))
+	w.untold = append(w.untold, l.batch.left()+len(l.queue)+int(reported+l.over))
 	l.mu.Unlock()
 	got := l.Counts()
 	if noted := w.noted[w.name-1]; int(got.Written+got.Lost)+l.batch.left()+len(l.queue) != noted {
@@ -187,7 +187,7 @@ func (w *life) end() {
 	}
 }
 
-func (w *life) step() {
+func (w *randomRun) step() {
 	switch w.pick(8) {
 	case 0, 1:
 		w.disk.has(w.pick(400))
@@ -210,24 +210,24 @@ func (w *life) step() {
 	}
 }
 
-func (w *life) check(paths []string) {
+func (w *randomRun) check(paths []string) {
 	all, torn := entries(w.t, paths...)
 	at := make([]int, w.name)
-	who := 0
+	writer := 0
 	for _, e := range all {
 		if e.Lost > 0 {
 			w.saw["lost"]++
-			at[who] += e.Lost
+			at[writer] += e.Lost
 			continue
 		}
 		var of int
-		if _, err := fmt.Sscanf(e.Key, "mk_%x", &of); err != nil || of < who+1 {
-			w.t.Fatalf("%+v after those of %d: %v", e, who, err)
+		if _, err := fmt.Sscanf(e.Key, "mk_%x", &of); err != nil || of < writer+1 {
+			w.t.Fatalf("%+v after those of %d: %v", e, writer, err)
 		}
-		if who = of - 1; e.Status != at[who]+1 {
-			w.t.Fatalf("%+v after %d of %v", e, at[who], w.noted)
+		if writer = of - 1; e.Status != at[writer]+1 {
+			w.t.Fatalf("%+v after %d of %v", e, at[writer], w.noted)
 		}
-		at[who] = e.Status
+		at[writer] = e.Status
 	}
 	w.saw["torn"] += torn
 	if torn > w.disk.torn {
@@ -240,7 +240,7 @@ func (w *life) check(paths []string) {
 	}
 }
 
-func (w *life) walk(steps int) {
+func (w *randomRun) walk(steps int) {
 	w.disk.has(1 << 30)
 	w.begin()
 	for range steps {
@@ -253,12 +253,12 @@ func (w *life) walk(steps int) {
 	w.check(paths)
 }
 
-// TestNothingIsLostUnsaid checks random runs of life.
-func TestNothingIsLostUnsaid(t *testing.T) {
+// TestEveryLossIsCounted checks random runs.
+func TestEveryLossIsCounted(t *testing.T) {
 	saw := map[string]int{}
 	for seed := range uint64(50) {
 		dice := rand.New(rand.NewPCG(seed, 1))
-		w := life{t: t, pick: dice.IntN, dir: t.TempDir(), saw: saw}
+		w := randomRun{t: t, pick: dice.IntN, dir: t.TempDir(), saw: saw}
 		w.walk(60)
 	}
 	for _, what := range []string{"refused", "lost", "torn", "files"} {
@@ -272,7 +272,7 @@ func TestNothingIsLostUnsaid(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		w := life{t: least{t, r}, pick: func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }, dir: dir, saw: map[string]int{}}
+		w := randomRun{t: least{t, r}, pick: func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }, dir: dir, saw: map[string]int{}}
 		w.walk(20)
 	})
 }

@@ -1,11 +1,10 @@
-// Package backup copies a journal while it grows, and brings a copy back.
+// Package backup copies a journal while it grows, and restores a copy.
 //
-//	journal ──Copy, up to a durable frame──► journal of the same id, longer each time
-//	copy ──Restore──► journal that says what it is: frames of the old one · Restored · frames of the new
+//	journal ──Copy, up to a durable frame──► journal of the same ID, longer each time
+//	copy ──Restore──► journal with a new ID: frames of the old one · Restored · frames of the new one
 //
-// A copy is a journal like any other: it is chained anew as it is written, so every
-// frame of it was held against its root, and whoever can verify the one can verify the
-// other.
+// A copy is a normal journal: its chain is recomputed as it is written, so every frame is
+// verified against its root, and the copy can be verified like the original.
 package backup
 
 import (
@@ -21,7 +20,7 @@ import (
 	"macronode/core/types"
 )
 
-// Why there is no copy.
+// Why a copy fails.
 var (
 	ErrNone  = errors.New("backup: no journal is there")
 	ErrFork  = errors.New("backup: the backup is of another journal, or this journal has lost frames that the backup has")
@@ -29,46 +28,48 @@ var (
 	ErrTaken = errors.New("backup: the target directory already has a journal")
 )
 
-// A Cut is where a copy ends: all frames up to LSN, and none behind it.
+// A Cut is the end of a copy: it has all frames up to LSN and no later ones.
 type Cut = durable.Mark
 
-// cutName is the file of a copy that says where it ends: what of the copy is not whole to
-// there is damaged, however short it is.
+// cutName is the file with the end of a copy. Anything invalid before that end is damage.
 const cutName = "copy.cut"
 
-// CutOf is where a copy says that it ends; nowhere, where a directory is no copy.
+// CutOf returns the end of a copy; zero if the directory is not a copy.
 func CutOf(from fs.FS) (Cut, error) { return durable.Read(from, cutName) }
 
-// Done is what was copied now.
+// Done is the result of a copy.
 type Done struct {
 	Cut
-	From   types.LSN // frames behind this one are new in the copy
+	From   types.LSN // frames after this one are new in the copy
 	Frames uint64
 	Bytes  int64 // of their bodies
+
+	Restored durable.Mark // by Restore: the first frame of the new journal
 }
 
-const slice = 4 << 20 // bytes that are written and synced at once
+const slice = 4 << 20 // bytes per write and sync
 
-// Bounds are what a copy is held to.
+// Bounds are the limits of a copy.
 type Bounds struct {
-	Upto types.LSN // the last durable frame; 0: the journal's end, and nobody writes it
-	Heir bool      // the copy may be of the journal that this one was restored from, and is no copy of that any more
-	// Before, if set, is called once the copy was found to be of this journal, before it is extended. It returns
-	// the frame to copy up to, instead of Upto, after all that the frames refer to was copied.
+	Upto     types.LSN // the last durable frame; 0: the end of a journal that is not being written
+	Evidence types.LSN // frames up to this one were durable, as recorded outside of the segments
+	Heir     bool      // the copy may be of the journal that this one was restored from; then it becomes a copy of this one
+	// Before, if not nil, is called when the copy is known to belong to this journal, before it
+	// is extended. It returns the frame to copy up to, instead of Upto, after everything that the
+	// frames refer to was copied.
 	Before func() (types.LSN, error)
 }
 
-// Copy brings the copy in to up to date with the journal in from. Frames that the copy has
-// are not read again, but for the last one: ErrFork says that the journal does not have that,
-// ErrHeir that a copy of another journal would become one of this. It may go beside the
-// journal's writer; the copy is in nobody else's hands, from before Upto was known. Tell is
-// told how far it is.
+// Copy brings the copy in to up to date with the journal in from. Frames that the copy has are
+// not read again, except the last one. ErrFork reports that the journal does not have that frame,
+// ErrHeir that the copy belongs to another journal. Copy may run beside the journal's writer;
+// only one process may write the copy. Tell is called with the progress.
 func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Done, err error) {
 	id, err := firstID(from)
 	if err != nil {
 		return d, err
 	}
-	c := copying{ctx: ctx, tell: tell}
+	c := copying{ctx: ctx, tell: tell, evidence: b.Evidence}
 	if err := c.open(to, id); err != nil {
 		return d, err
 	}
@@ -101,7 +102,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 	return c.done, nil
 }
 
-// firstID is what a journal was called when it began: later segments may be of another.
+// firstID returns the first ID of a journal: later segments may have another.
 func firstID(from fs.FS) (id types.JournalID, err error) {
 	if names, err := from.List(); err != nil || len(names) == 0 {
 		return 0, errors.Join(ErrNone, err)
@@ -126,20 +127,22 @@ type copying struct {
 	ctx   context.Context
 	tell  func(Done)
 	to    *journalfile.Journal
-	as    types.JournalID // whose frames are taken
-	heir  bool            // those of another may follow, that was restored from it
+	as    types.JournalID // ID of the journal to copy
+	heir  bool            // frames of the journal that was restored from it may follow
 	done  Done
 	batch []record.Sealed
 	size  int
+
+	evidence types.LSN // as in Bounds
 }
 
-// open finds out what the copy has.
+// open reads the end of the copy.
 func (c *copying) open(to fs.FS, id types.JournalID) (err error) {
-	said, err := CutOf(to)
+	cut, err := CutOf(to)
 	if err != nil {
 		return err
 	}
-	j, found, err := journalfile.Reading{Known: said.LSN, Each: func(all []record.Sealed) error {
+	j, found, err := journalfile.Reading{Known: cut.LSN, Each: func(all []record.Sealed) error {
 		if n := len(all); n > 0 {
 			c.at(&all[n-1])
 		}
@@ -148,29 +151,29 @@ func (c *copying) open(to fs.FS, id types.JournalID) (err error) {
 	if err != nil {
 		return fmt.Errorf("the copy: %w", err)
 	}
-	c.heir = said.LSN == 0 // it never was a copy that somebody was told of
+	c.heir = cut.LSN == 0 // it was never a completed copy
 	c.to, c.as, c.done.From, c.done.Journal, c.done.Root = j, j.ID(), found.Last, found.Journal, found.Root
 	return nil
 }
 
-// at notes where the copy ends.
+// at sets the end of the copy.
 func (c *copying) at(s *record.Sealed) {
 	h, _, err := record.Open(s.Body)
-	types.Assert(err == nil, "backup: a frame that was read is none")
+	types.Assert(err == nil, "backup: an invalid frame")
 	c.done.Cut = Cut{Journal: s.Journal, LSN: s.LSN, Root: s.Root, At: h.At}
 }
 
-// run copies what the copy has not.
+// run copies the missing frames.
 func (c *copying) run(from fs.FS, upto types.LSN) error {
 	behind := journalfile.From{LSN: c.done.LSN, Root: c.done.Root, Journal: c.done.Journal}
 	if c.done.LSN == 0 {
 		behind = journalfile.From{}
 	}
-	said, err := CutOf(from) // a copy is copied as well
+	cut, err := CutOf(from) // a copy can be copied too
 	if err != nil {
 		return err
 	}
-	_, err = journalfile.Reading{From: behind, Known: said.LSN, Upto: upto, Each: func(all []record.Sealed) error {
+	_, err = journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Upto: upto, Each: func(all []record.Sealed) error {
 		for _, s := range all {
 			if err := c.take(s); err != nil {
 				return err
@@ -205,7 +208,7 @@ func (c *copying) take(s record.Sealed) error {
 	return c.flush()
 }
 
-// flush writes what was taken, and holds its roots against those that were read.
+// flush writes frames and compares their roots with those that were read.
 func (c *copying) flush() error {
 	if len(c.batch) == 0 {
 		return nil
@@ -236,15 +239,16 @@ func (c *copying) flush() error {
 	return nil
 }
 
-// As is what a copy is restored as.
+// As is the identity of a restored journal.
 type As struct {
-	Journal  types.JournalID // random: no other journal is called so
-	At       types.Time      // now; the node's time goes on from there, or from the copy's end
-	KeepKeys bool            // the API keys of then are still somebody's
+	Journal  types.JournalID // random and unique
+	At       types.Time      // now; the node's time continues from there, or from the copy's end if that is later
+	KeepKeys bool            // the API keys of the copy stay valid
+	Evidence types.LSN       // frames up to this one were durable, as recorded outside of the segments
 }
 
-// Restore makes of a copy a journal in to, where there is none. All frames of the copy
-// are in it, and behind them one that says so.
+// Restore makes a journal from a copy in to, which must be empty. The journal has all frames of
+// the copy, followed by a restore record.
 func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Done, err error) {
 	names, err := to.List()
 	if err != nil {
@@ -257,7 +261,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	if err != nil {
 		return d, err
 	}
-	c := copying{ctx: ctx, tell: tell}
+	c := copying{ctx: ctx, tell: tell, evidence: as.Evidence}
 	if err := c.open(to, id); err != nil {
 		return d, err
 	}
@@ -272,10 +276,13 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	if !as.KeepKeys {
 		body, _ = record.Add(body, 0, &record.Record{Kind: record.AllKeysRevoked})
 	}
-	_, err = c.to.Write(body, []event.Frame{{LSN: cut.LSN + 1, Len: uint32(len(body))}})
+	written, err := c.to.Write(body, []event.Frame{{LSN: cut.LSN + 1, Len: uint32(len(body))}})
 	if err == nil {
 		_, err = c.to.Sync()
 	}
-	c.done.Cut = cut
+	if c.done.Cut = cut; err == nil {
+		at := max(as.At, cut.At)
+		c.done.Restored = durable.Mark{Journal: as.Journal, LSN: written[0].LSN, Root: written[0].Root, At: at}
+	}
 	return c.done, err
 }

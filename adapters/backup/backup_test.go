@@ -13,7 +13,7 @@ import (
 	"macronode/core/types"
 )
 
-// writer is a journal that grows by frames with nothing but the time.
+// writer is a journal that grows by heartbeat frames.
 type writer struct {
 	*testing.T
 	disk *world.Disk
@@ -64,8 +64,8 @@ func read(t *testing.T, fsys fs.FS) (all []record.Sealed) {
 	return all
 }
 
-// same fails unless a journal has the frames of another, up to one: bodies, roots, and
-// whose they are.
+// same fails unless a journal has the frames of another up to one: bodies, roots, and journal
+// IDs.
 func same(t *testing.T, got, want []record.Sealed, upto types.LSN) {
 	t.Helper()
 	if len(got) < int(upto) || len(want) < int(upto) {
@@ -85,9 +85,9 @@ func room() *world.Disk {
 	return d
 }
 
-// TestCopies: a copy has all up to its cut, and nothing more; the next one adds what came
-// since. It goes beside the writer.
-func TestCopies(t *testing.T) {
+// TestCopyHasFramesUpToCut: a copy has all frames up to its cut and no more; the next copy adds
+// the new ones. It runs beside the writer.
+func TestCopyHasFramesUpToCut(t *testing.T) {
 	w, to := newWriter(t, 7), room()
 	for _, c := range []struct {
 		grow int
@@ -108,9 +108,9 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestACopyOfAnother: nothing of another journal, or of a fork of this one, comes into a
-// copy, and a copy that is ahead of its journal says so.
-func TestACopyOfAnother(t *testing.T) {
+// TestCopyRejectsOtherJournals: a copy is not extended from another journal or a fork, and a copy
+// ahead of its journal is an error.
+func TestCopyRejectsOtherJournals(t *testing.T) {
 	w, to := newWriter(t, 7), room()
 	w.grow(10)
 	if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 10}, nil); err != nil {
@@ -143,9 +143,9 @@ func TestACopyOfAnother(t *testing.T) {
 	}
 }
 
-// TestRestores: what is restored has the frames of the copy under their own ids, says
-// what it is, goes on under its new id, and can be copied and restored again.
-func TestRestores(t *testing.T) {
+// TestRestoreContinuesUnderNewID: a restored journal has the frames of the copy under their IDs,
+// a restore record, and continues under its new ID. It can be copied and restored again.
+func TestRestoreContinuesUnderNewID(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		w, to, again := newWriter(t, 7), room(), room()
 		w.grow(12)
@@ -180,13 +180,13 @@ func TestRestores(t *testing.T) {
 		if _, err := backup.Copy(t.Context(), next.disk, to, backup.Bounds{Upto: 21}, nil); !errors.Is(err, backup.ErrHeir) || len(read(t, to)) != 12 {
 			t.Fatalf("over the copy of the one before: %v, and it has %d frames", err, len(read(t, to)))
 		}
-		for _, into := range []*world.Disk{again, to} { // a new one, and the one that it was restored from
+		for _, into := range []*world.Disk{again, to} { // a new one, and the one it was restored from
 			if _, err := backup.Copy(t.Context(), next.disk, into, backup.Bounds{Upto: 21, Heir: into == to}, nil); err != nil {
 				t.Fatal(err)
 			}
 			same(t, read(t, into), all, 21)
 		}
-		for _, upto := range []types.LSN{0, 12, 15, 21, 22} { // the one before lives on, and is told that this is no copy of it
+		for _, upto := range []types.LSN{0, 12, 15, 21, 22} { // the original journal continues; this is no longer its copy
 			w.grow(int(max(upto, w.last) - w.last))
 			if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: upto}, nil); !errors.Is(err, backup.ErrFork) || len(read(t, to)) != 21 {
 				t.Fatalf("the one before, to %v: %v", upto, err)
@@ -198,23 +198,22 @@ func TestRestores(t *testing.T) {
 	}
 }
 
-// TestRestoredAsAnother: only a frame that says so makes a journal another.
-func TestRestoredAsAnother(t *testing.T) {
+// TestOnlyRestoreRecordChangesID: the ID of a journal changes only with a restore record.
+func TestOnlyRestoreRecordChangesID(t *testing.T) {
 	w := newWriter(t, 7)
 	w.grow(3)
 	w.jour.Restore(9)
-	w.grow(1) // and does not say so
+	w.grow(1) // without a restore record
 	if _, err := journalfile.Scan(w.disk, nil, nil); !errors.Is(err, journalfile.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestACopyThatRots: a copy knows where it ended, so what is not whole up to there is said,
-// and never taken for a tail that nobody needs.
-func TestACopyThatRots(t *testing.T) {
+// TestRottenCopyIsDamaged: anything invalid before the end of a copy is damage, not a torn tail.
+func TestRottenCopyIsDamaged(t *testing.T) {
 	w := newWriter(t, 7)
 	w.grow(12)
-	want, said := read(t, w.disk), 0
+	want, reported := read(t, w.disk), 0
 	for seed := range uint64(200) {
 		to, back := room(), room()
 		if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 12}, nil); err != nil {
@@ -222,19 +221,18 @@ func TestACopyThatRots(t *testing.T) {
 		}
 		to.Rot(&world.Seeded{Dice: types.NewRand(seed)})
 		if _, err := backup.Restore(t.Context(), to, back, backup.As{Journal: 9}, nil); err != nil {
-			said++
+			reported++
 			continue
 		}
 		same(t, read(t, back), want, 12)
 	}
-	if said < 50 {
-		t.Errorf("damage was said %d times", said)
+	if reported < 50 {
+		t.Errorf("damage was reported %d times", reported)
 	}
 }
 
-// TestACrashWhereItIsAnother: a copy that ends anywhere about the frame that makes the
-// journal another goes on all the same.
-func TestACrashWhereItIsAnother(t *testing.T) {
+// TestCopyContinuesAcrossRestoreRecord: a copy that ends near the restore record is continued.
+func TestCopyContinuesAcrossRestoreRecord(t *testing.T) {
 	w, first, next := newWriter(t, 7), room(), &writer{T: t, disk: room()}
 	w.grow(3)
 	if _, err := backup.Copy(t.Context(), w.disk, first, backup.Bounds{Upto: 3}, nil); err != nil {
@@ -266,9 +264,9 @@ func TestACrashWhereItIsAnother(t *testing.T) {
 	}
 }
 
-// TestACrashBetweenAnyTwoMoves: of a copy leaves a copy, shorter perhaps, that the next
-// one brings up to date.
-func TestACrashBetweenAnyTwoMoves(t *testing.T) {
+// TestCrashLeavesCopy: a crash at any operation leaves a valid copy, which the next one
+// completes.
+func TestCrashLeavesCopy(t *testing.T) {
 	w := newWriter(t, 7)
 	w.grow(12)
 	want := read(t, w.disk)

@@ -17,14 +17,15 @@ import (
 	"macronode/adapters/client"
 )
 
-// What comes of it, whatever is answered: so many tries, all of them one request.
-func TestEveryAnswer(t *testing.T) {
+// Each script of responses has an expected result and number of attempts, all with the same
+// request.
+func TestResponseScripts(t *testing.T) {
 	done := func(error) bool { return false }
 	is := func(target error) func(error) bool {
 		return func(err error) bool { return errors.Is(err, target) && !errors.Is(err, client.ErrUnknown) }
 	}
 	doubt := func(err error) bool {
-		var u *client.Unknown
+		var u *client.UnknownOutcome
 		return errors.As(err, &u) && u.Key == "drawn" && errors.Is(err, client.ErrUnknown)
 	}
 	for _, c := range []struct {
@@ -58,7 +59,7 @@ func TestEveryAnswer(t *testing.T) {
 		{"barred", []string{barred}, 1, is(client.Forbidden)},
 		{"another question", []string{other}, 1, is(client.IdempotencyConflict)},
 		{"a proxy", []string{"502 bad", "503 no", "504 late"}, 3, doubt},
-		{"a stranger", []string{"404 what"}, 1, is(client.ErrStranger)},
+		{"a stranger", []string{"404 what"}, 1, is(client.ErrWrongNode)},
 		{"a stranger is glad", []string{"200 hello"}, 1, doubt},
 		{"no receipt", []string{"200 {}"}, 1, doubt},
 		{"sent elsewhere", []string{"307"}, 1, doubt},
@@ -66,7 +67,7 @@ func TestEveryAnswer(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := play(t, c.answers...)
 			s.header.Set("Location", "http://192.0.2.1/")
-			k, _ := dial(t, s, client.Options{MaxAnswer: 1000})
+			k, _ := dial(t, s, client.Options{MaxResponseBytes: 1000})
 			r, err := k.Issue(t.Context(), five)
 			if c.fails(err) == (err == nil) || (err == nil) != (r != nil && r.Txid == "tx_1" && string(r.Raw) == receipt[4:]) {
 				t.Errorf("%v, %v", r, err)
@@ -79,10 +80,10 @@ func TestEveryAnswer(t *testing.T) {
 	}
 }
 
-// The pauses double to a second, and the node's wish goes before.
+// Delays double up to a second, and Retry-After is added.
 func TestPauses(t *testing.T) {
 	s := play(t, busy)
-	k, time := dial(t, s, client.Options{Tries: 7})
+	k, time := dial(t, s, client.Options{MaxAttempts: 7})
 	_, _ = k.Issue(t.Context(), five)
 	if got := fmt.Sprint(time.waits); got != "[25ms 50ms 100ms 200ms 400ms 500ms]" {
 		t.Errorf("waited %s", got)
@@ -95,11 +96,11 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// A node that asks for more patience than there is gets none.
-func TestNoPauseIsLongerThanThereIsTime(t *testing.T) {
+// If Retry-After exceeds the time that is left, there is no further attempt.
+func TestLateRetryAfterEndsRetries(t *testing.T) {
 	s := play(t, busy)
 	s.header.Set("Retry-After", "60")
-	k, time := dial(t, s, client.Options{Patience: 59e9})
+	k, time := dial(t, s, client.Options{RetryTimeout: 59e9})
 	if _, err := k.Issue(t.Context(), five); !errors.Is(err, client.Busy) || len(time.waits) > 0 || len(s.asked()) != 1 {
 		t.Errorf("%v, waited %v, asked %d times", err, time.waits, len(s.asked()))
 	}
@@ -111,32 +112,31 @@ func TestNoPauseIsLongerThanThereIsTime(t *testing.T) {
 	}
 }
 
-func TestNoTryBeginsAfterThePatience(t *testing.T) {
+func TestNoAttemptAfterRetryTimeout(t *testing.T) {
 	s := play(t, busy)
 	s.header.Set("Retry-After", "3")
-	k, _ := dial(t, s, client.Options{Patience: 10e9, Tries: -1})
+	k, _ := dial(t, s, client.Options{RetryTimeout: 10e9, MaxAttempts: -1})
 	if _, err := k.Issue(t.Context(), five); !errors.Is(err, client.Busy) || len(s.asked()) != 4 {
 		t.Fatalf("%v, asked %d times", err, len(s.asked()))
 	}
 }
 
-// A caller who dies in the middle asks again in another life, and is shown the same
-// bytes as he would have been.
+// A caller that restarts repeats the call and gets the same bytes.
 func TestAnotherLifeAsksUnderTheSameKey(t *testing.T) {
 	s := play(t, unclear, unclear, unclear, receipt)
 	k, _ := dial(t, s, client.Options{})
-	_, err := k.Issue(t.Context(), five, client.Under("mine"))
-	var u *client.Unknown
-	if !errors.As(err, &u) || u.Key != "mine" || u.Tries != 3 || !errors.Is(err, client.OutcomeUnknown) {
+	_, err := k.Issue(t.Context(), five, client.WithIdempotencyKey("mine"))
+	var u *client.UnknownOutcome
+	if !errors.As(err, &u) || u.Key != "mine" || u.Attempts != 3 || !errors.Is(err, client.OutcomeUnknown) {
 		t.Fatal(err)
 	}
 	s.header.Set("Idempotency-Replayed", "true")
 	k, _ = dial(t, s, client.Options{})
-	first, err := k.Issue(t.Context(), five, client.Under(u.Key))
+	first, err := k.Issue(t.Context(), five, client.WithIdempotencyKey(u.Key))
 	if err != nil || !first.Replayed {
 		t.Fatal(first, err)
 	}
-	second, err := k.Issue(t.Context(), five, client.Under(u.Key))
+	second, err := k.Issue(t.Context(), five, client.WithIdempotencyKey(u.Key))
 	if err != nil || string(second.Raw) != string(first.Raw) {
 		t.Fatal(second, err)
 	}
@@ -147,7 +147,7 @@ func TestAnotherLifeAsksUnderTheSameKey(t *testing.T) {
 	}
 }
 
-// Waiting for one's turn is what a caller says himself.
+// Only a caller with UntilNext waits for its nonce.
 func TestUntilNext(t *testing.T) {
 	s := play(t, ahead, receipt)
 	k, _ := dial(t, s, client.Options{})
@@ -166,8 +166,8 @@ func TestUntilNext(t *testing.T) {
 	}
 }
 
-// What would be done twice is not sent again once it may have been done.
-func TestAKeyIsMadeOnce(t *testing.T) {
+// A request that is not idempotent is not repeated if it may have been executed.
+func TestCreateKeyIsNotRetried(t *testing.T) {
 	for answers, want := range map[string]int{"busy late made": 3, "busy unclear": 2, "cut": 1, "internal": 1, "gone": 1} {
 		s := play(t, strings.Fields(answers)...)
 		for i, name := range s.answers {
@@ -176,15 +176,15 @@ func TestAKeyIsMadeOnce(t *testing.T) {
 		}
 		k, _ := dial(t, s, client.Options{})
 		_, err := k.CreateKey(t.Context(), client.KeyRequest{Name: "n"})
-		var u *client.Unknown
+		var u *client.UnknownOutcome
 		if len(s.asked()) != want || (want < 3) != errors.As(err, &u) || u != nil && u.Key != "" {
 			t.Errorf("%s: asked %d times, %v", answers, len(s.asked()), err)
 		}
 	}
 }
 
-// A read that was cut is no doubt: it changes nothing.
-func TestAReadIsNeverUnknown(t *testing.T) {
+// An aborted read has no unknown outcome: it changes nothing.
+func TestReadOutcomeIsNeverUnknown(t *testing.T) {
 	s := play(t, "cut")
 	k, _ := dial(t, s, client.Options{})
 	if _, err := k.Balance(t.Context(), "ann", "EUR/2", 0); err == nil || errors.Is(err, client.ErrUnknown) || len(s.asked()) != 3 {
@@ -192,8 +192,8 @@ func TestAReadIsNeverUnknown(t *testing.T) {
 	}
 }
 
-// Nothing listens: nothing was sent, so there is nothing to be in doubt of.
-func TestNobodyIsThere(t *testing.T) {
+// If the connection is refused, nothing was sent, so the outcome is not unknown.
+func TestRefusedConnectionIsNotUnknown(t *testing.T) {
 	s := play(t, receipt)
 	k, time := dial(t, s, client.Options{})
 	s.Close()
@@ -203,8 +203,8 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-// An end by the caller's own hand leaves as much doubt as any other.
-func TestACallerLeaves(t *testing.T) {
+// A cancellation by the caller leaves the outcome unknown as well.
+func TestCancelledWriteIsUnknown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	hold := make(chan struct{})
@@ -216,21 +216,21 @@ func TestACallerLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	if _, err := k.Issue(ctx, five, client.Under("k")); !errors.Is(err, client.ErrUnknown) || !errors.Is(err, context.Canceled) {
+	if _, err := k.Issue(ctx, five, client.WithIdempotencyKey("k")); !errors.Is(err, client.ErrUnknown) || !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	if _, err := k.Issue(ctx, five, client.Under("k")); errors.Is(err, client.ErrUnknown) || !errors.Is(err, context.Canceled) {
+	if _, err := k.Issue(ctx, five, client.WithIdempotencyKey("k")); errors.Is(err, client.ErrUnknown) || !errors.Is(err, context.Canceled) {
 		t.Fatal("it was never sent", err)
 	}
 }
 
-// A node that takes a request and says nothing is given up, try by try.
-func TestATryEnds(t *testing.T) {
+// Attempts to a silent node time out one by one.
+func TestAttemptTimesOut(t *testing.T) {
 	hold, asked := make(chan struct{}), make(chan struct{}, 9)
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-hold }))
 	defer s.Close()
 	defer close(hold)
-	k, err := client.New(s.URL, "secret", client.Options{Try: 300 * time.Millisecond})
+	k, err := client.New(s.URL, "secret", client.Options{AttemptTimeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,13 +240,13 @@ func TestATryEnds(t *testing.T) {
 	}
 }
 
-// Nor is the time of one that is out of patience longer than that.
+// An attempt ends with RetryTimeout at the latest.
 func TestPatienceEndsATry(t *testing.T) {
 	hold := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
 	defer s.Close()
 	defer close(hold)
-	k, err := client.New(s.URL, "secret", client.Options{Try: time.Hour, Patience: 300 * time.Millisecond})
+	k, err := client.New(s.URL, "secret", client.Options{AttemptTimeout: time.Hour, RetryTimeout: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,15 +258,15 @@ func TestPatienceEndsATry(t *testing.T) {
 	}
 }
 
-// Of an answer without an end, no more is read than the bound.
-func TestAnAnswerWithoutAnEnd(t *testing.T) {
+// An endless response is read up to the limit.
+func TestEndlessResponseIsLimited(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for err := error(nil); err == nil; {
 			_, err = w.Write(make([]byte, 4096))
 		}
 	}))
 	defer s.Close()
-	k, err := client.New(s.URL, "secret", client.Options{MaxAnswer: 10_000})
+	k, err := client.New(s.URL, "secret", client.Options{MaxResponseBytes: 10_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,8 +278,8 @@ func TestAnAnswerWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// What was refused for good is shown again as that, which is no failure to show it.
-func TestARefusalIsAnOutcome(t *testing.T) {
+// A stored rejection is returned as an outcome, not as an error.
+func TestStoredRejectionIsAnOutcome(t *testing.T) {
 	for answer, kept := range map[string]bool{poor: true, usedUp: true, `403 {"code":"limits_exceeded","detail":"Over."}`: true,
 		ahead: false, barred: false, frozen: false, late: false} {
 		k, _ := dial(t, play(t, answer), client.Options{})
@@ -290,10 +290,10 @@ func TestARefusalIsAnOutcome(t *testing.T) {
 	}
 }
 
-// A batch whose answer is of another length is not an answer.
-func TestABatchIsAnsweredWhole(t *testing.T) {
+// A batch whose response has another number of items is invalid.
+func TestBatchResultsMustMatchItems(t *testing.T) {
 	k, _ := dial(t, play(t, `200 {"receipts":[`+receipt[4:]+`]}`), client.Options{})
-	if _, err := k.Batch(t.Context(), client.BatchRequest{Items: make([]client.BatchItem, 2)}); !errors.Is(err, client.ErrUnknown) || !errors.Is(err, client.ErrStranger) {
+	if _, err := k.Batch(t.Context(), client.BatchRequest{Items: make([]client.BatchItem, 2)}); !errors.Is(err, client.ErrUnknown) || !errors.Is(err, client.ErrWrongNode) {
 		t.Error(err)
 	}
 	if b, err := k.Batch(t.Context(), client.BatchRequest{Items: make([]client.BatchItem, 1)}); err != nil || len(b.Receipts) != 1 {
@@ -301,14 +301,14 @@ func TestABatchIsAnsweredWhole(t *testing.T) {
 	}
 }
 
-// A key goes to nobody to whom the node points.
-func TestNobodyIsFollowed(t *testing.T) {
+// The key is not sent to the target of a redirect.
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	there := play(t, receipt)
 	for _, status := range []string{"301", "302", "303", "307", "308"} {
 		s := play(t, status)
 		s.header.Set("Location", there.URL)
 		k, _ := dial(t, s, client.Options{})
-		if _, err := k.Tx(t.Context(), "tx_1"); !errors.Is(err, client.ErrStranger) {
+		if _, err := k.Tx(t.Context(), "tx_1"); !errors.Is(err, client.ErrWrongNode) {
 			t.Errorf("%s: %v", status, err)
 		}
 		if _, err := k.Release(t.Context(), "hold_1"); !errors.Is(err, client.ErrUnknown) {
@@ -320,7 +320,7 @@ func TestNobodyIsFollowed(t *testing.T) {
 	}
 }
 
-// A proxy is one that the caller names; the environment has no say.
+// Only the proxy of Options is used, not that of the environment.
 func TestProxies(t *testing.T) {
 	s := play(t, receipt)
 	t.Setenv("HTTP_PROXY", s.URL)
@@ -328,7 +328,7 @@ func TestProxies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []client.Options{{Proxy: http.ProxyURL(at)}, {Try: 20 * time.Millisecond, Tries: 1}} {
+	for _, o := range []client.Options{{Proxy: http.ProxyURL(at)}, {AttemptTimeout: 20 * time.Millisecond, MaxAttempts: 1}} {
 		k, err := client.New("http://192.0.2.1:1", "secret", o)
 		if err != nil {
 			t.Fatal(err)
@@ -343,7 +343,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreKept(t *testing.T) {
+func TestConnectionsAreReused(t *testing.T) {
 	s := play(t, receipt)
 	k, _ := dial(t, s, client.Options{})
 	for range 10 {
@@ -356,8 +356,8 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// A connection that was kept and is dead by now is one try, and a doubt.
-func TestNothingIsSentAgainBehindOurBack(t *testing.T) {
+// A reused connection that is broken costs one attempt, and the outcome is unknown.
+func TestTransportDoesNotRetry(t *testing.T) {
 	s := play(t, receipt, "cut", receipt)
 	k, time := dial(t, s, client.Options{})
 	for range 2 {
@@ -370,7 +370,7 @@ func TestNothingIsSentAgainBehindOurBack(t *testing.T) {
 	}
 }
 
-func TestAUnixSocket(t *testing.T) {
+func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -403,13 +403,13 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Whatever is printed of a client, its key is not.
-func TestAKeyIsNotPrinted(t *testing.T) {
+// Printing a client never shows its key.
+func TestKeyIsNotPrinted(t *testing.T) {
 	k, err := client.New("http://h/under", "mk_secret", client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := fmt.Sprintf("%v %+v %#v %s", k, k, k, k); strings.Contains(said, "secret") || !strings.Contains(said, "http://h/under/") {
-		t.Error(said)
+	if printed := fmt.Sprintf("%v %+v %#v %s", k, k, k, k); strings.Contains(printed, "secret") || !strings.Contains(printed, "http://h/under/") {
+		t.Error(printed)
 	}
 }

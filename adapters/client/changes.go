@@ -17,10 +17,10 @@ import (
 	"macronode/adapters/client/wire"
 )
 
-// A Change is a movement of the tenant: its receipt, or the end in time of a hold.
+// A Change is a movement of the tenant: its receipt, or the expiry of a hold.
 type Change struct {
 	wire.Change
-	Told
+	RawResponse
 }
 
 // Verify is Receipt.Verify.
@@ -28,25 +28,23 @@ func (ch *Change) Verify() error { return verify(ch.Raw) }
 
 func parseChange(raw []byte) (ch Change, err error) { ch.Raw = raw; return ch, parse(raw, &ch.Change) }
 
-// maxLine is how long a line of a stream may be, in bytes: the longest change fits
-// several times.
+// maxLine is the limit of a line of a stream in bytes, several times the longest change.
 const maxLine = 64 << 10
 
-// A Feed says which changes are wanted.
-type Feed struct {
-	After int64         // those behind this seq
-	Wait  time.Duration // at the end, ask for more for as long as the context allows, and let the node hold an answer back so long; 0: end there
+// FeedOptions selects changes.
+type FeedOptions struct {
+	After int64         // changes after this seq
+	Wait  time.Duration // at the end of the feed, continue to wait until the context ends, in requests that the node may hold for so long; 0: end there
 }
 
-// Changes are the movements of the tenant in order, none left out: ErrGap says
-// otherwise. An error is the last that it yields, and after its last change's Seq it
-// can be gone on with.
-func (c *Client) Changes(ctx context.Context, f Feed) iter.Seq2[Change, error] {
+// Changes returns the movements of the tenant in order, without gaps: a gap is ErrGap. An error
+// is the last item. The caller can continue after the Seq of the last change.
+func (c *Client) Changes(ctx context.Context, f FeedOptions) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		last, wait, n := f.After, f.Wait.Milliseconds(), MaxPage
 		for {
-			p := &wire.ChangesParams{AfterSeq: said(last), Limit: &n, Wait: said(int(wait))}
-			got, err := c.ask(ctx, request{wait: f.Wait, build: func(io.Reader) (*http.Request, error) {
+			p := &wire.ChangesParams{AfterSeq: optional(last), Limit: &n, Wait: optional(int(wait))}
+			got, err := c.do(ctx, request{wait: f.Wait, newRequest: func(io.Reader) (*http.Request, error) {
 				return wire.NewChangesRequest(c.base, p)
 			}})
 			var page struct {
@@ -60,7 +58,7 @@ func (c *Client) Changes(ctx context.Context, f Feed) iter.Seq2[Change, error] {
 				return
 			}
 			for _, one := range page.Changes {
-				if !hand(one, &last, yield) {
+				if !yieldChange(one, &last, yield) {
 					return
 				}
 			}
@@ -71,25 +69,24 @@ func (c *Client) Changes(ctx context.Context, f Feed) iter.Seq2[Change, error] {
 	}
 }
 
-// Stream is Changes for as long as the context allows, as they become durable. A
-// connection that ends, or says nothing for Options.Quiet, is made anew from where it
-// was; so many tries without a change between them as Options.Tries allows end the
-// stream with an error.
+// Stream returns changes as they become durable, until the context ends. A connection that ends,
+// or is silent for Options.StreamIdleTimeout, is opened again where it was. After
+// Options.MaxAttempts attempts without a change, the stream ends with an error.
 func (c *Client) Stream(ctx context.Context, after int64) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		last, n := after, 0
 		for {
 			before := last
-			a, err := c.listen(ctx, &last, yield)
-			if errors.Is(err, errStop) {
+			a, err := c.readStream(ctx, &last, yield)
+			if errors.Is(err, errStopped) {
 				return
 			}
 			if n++; last > before {
 				n = 1
 			}
-			again, _ := judge(a, true, false)
-			wait := pause(n-1, a.after, c.o.World.Roll())
-			if !again || n == c.o.Tries || !c.intime(ctx, c.o.World.Now(), wait) || c.o.World.Sleep(ctx, wait) != nil {
+			again, _ := decideRetry(a, true, false)
+			wait := retryDelay(n-1, a.after, c.options.Environment.Rand())
+			if !again || n == c.options.MaxAttempts || !c.hasTimeFor(ctx, c.options.Environment.Now(), wait) || c.options.Environment.Sleep(ctx, wait) != nil {
 				yield(Change{}, err)
 				return
 			}
@@ -97,57 +94,57 @@ func (c *Client) Stream(ctx context.Context, after int64) iter.Seq2[Change, erro
 	}
 }
 
-// errStop says that nobody wants more.
-var errStop = errors.New("client: enough")
+// errStopped is returned when the caller stops the iteration.
+var errStopped = errors.New("client: enough")
 
-// listen makes a connection and yields what comes, until it ends. A connection that
-// was good and ended is an attempt without an answer.
-func (c *Client) listen(ctx context.Context, last *int64, yield func(Change, error) bool) (a attempt, err error) {
+// readStream opens a connection and yields changes until it ends. The end of a good connection
+// counts as an attempt without a response.
+func (c *Client) readStream(ctx context.Context, last *int64, yield func(Change, error) bool) (a attempt, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(c.o.Try, func() { cancel(errQuiet) })
+	silence := time.AfterFunc(c.options.AttemptTimeout, func() { cancel(errStreamIdle) })
 	defer silence.Stop()
-	resp, sent, err := c.send(ctx, request{build: func(io.Reader) (*http.Request, error) {
-		r, err := wire.NewChangesRequest(c.base, &wire.ChangesParams{LastEventID: said(strconv.FormatInt(*last, 10))})
+	resp, sent, err := c.send(ctx, request{newRequest: func(io.Reader) (*http.Request, error) {
+		r, err := wire.NewChangesRequest(c.base, &wire.ChangesParams{LastEventID: optional(strconv.FormatInt(*last, 10))})
 		if err == nil {
 			r.Header.Set("Accept", "text/event-stream, application/problem+json")
 		}
 		return r, err
 	}})
 	if err != nil {
-		return attempt{sent: sent}, because(ctx, err)
+		return attempt{sent: sent}, withCause(ctx, err)
 	}
 	defer resp.Body.Close() //nolint:errcheck // it has been read
 	if resp.StatusCode != http.StatusOK {
-		a = attempt{status: resp.StatusCode, sent: true, after: retryAfter(resp.Header.Get("Retry-After"), c.o.World.Now())}
+		a = attempt{status: resp.StatusCode, sent: true, after: retryAfter(resp.Header.Get("Retry-After"), c.options.Environment.Now())}
 		body, err := c.read(resp.Body)
 		p, ok := ParseProblem(body)
 		if err != nil || !ok {
-			return a, errors.Join(strange(resp.StatusCode), err)
+			return a, errors.Join(foreignResponse(resp.StatusCode), err)
 		}
 		p.Status, a.code, a.retryable = resp.StatusCode, p.Code, p.Retryable
 		return a, p
 	}
-	err = events(resp.Body, func() { silence.Reset(c.o.Quiet) }, last, yield)
+	err = readEvents(resp.Body, func() { silence.Reset(c.options.StreamIdleTimeout) }, last, yield)
 	a.sent = true
-	if why := new(Ended); errors.As(err, &why) && why.Reason == string(Unauthorized) {
-		a.status, a.code = http.StatusUnauthorized, Unauthorized // the key has ended
+	if why := new(StreamEnded); errors.As(err, &why) && why.Reason == string(Unauthorized) {
+		a.status, a.code = http.StatusUnauthorized, Unauthorized // the key was revoked
 	}
-	return a, because(ctx, err)
+	return a, withCause(ctx, err)
 }
 
-var errQuiet = errors.New("nothing was heard in time")
+var errStreamIdle = errors.New("nothing was heard in time")
 
-// because names the cause of an end by our own hand.
-func because(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errQuiet) {
-		return fmt.Errorf("%w: %w", errQuiet, err)
+// withCause adds the cause if the client itself has closed the stream.
+func withCause(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errStreamIdle) {
+		return fmt.Errorf("%w: %w", errStreamIdle, err)
 	}
 	return err
 }
 
-// hand yields the change behind last; false: no more.
-func hand(raw []byte, last *int64, yield func(Change, error) bool) bool {
+// yieldChange yields the next change. It returns false if the iteration ends.
+func yieldChange(raw []byte, last *int64, yield func(Change, error) bool) bool {
 	ch, err := parseChange(raw)
 	if err == nil && ch.Seq != *last+1 {
 		err = fmt.Errorf("%w: %d follows %d", ErrGap, ch.Seq, *last)
@@ -158,15 +155,15 @@ func hand(raw []byte, last *int64, yield func(Change, error) bool) bool {
 	return yield(ch, err) && err == nil
 }
 
-// Ended says that the node has ended a stream, and why.
-type Ended struct {
+// StreamEnded reports that the node has ended a stream.
+type StreamEnded struct {
 	Reason string `json:"reason"`
 }
 
-func (e *Ended) Error() string { return "the node has ended the stream: " + e.Reason }
+func (e *StreamEnded) Error() string { return "the node has ended the stream: " + e.Reason }
 
-// events reads a stream of server-sent events.
-func events(from io.Reader, heard func(), last *int64, yield func(Change, error) bool) error {
+// readEvents reads server-sent events.
+func readEvents(from io.Reader, heard func(), last *int64, yield func(Change, error) bool) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
 	var name string
@@ -177,18 +174,18 @@ func events(from io.Reader, heard func(), last *int64, yield func(Change, error)
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch {
 		case len(lines.Bytes()) == 0 && name == "end":
-			why := &Ended{"it does not say why"}
-			_ = parse(data, why) // then it does not
+			why := &StreamEnded{"it does not say why"}
+			_ = parse(data, why) // without a reason the default stays
 			return why
 		case len(lines.Bytes()) == 0:
-			if name == "change" && !hand(data, last, yield) {
-				return errStop
+			if name == "change" && !yieldChange(data, last, yield) {
+				return errStopped
 			}
 			name, data = "", nil
 		case string(field) == "event":
 			name = string(value)
 		case string(field) == "data":
-			data = append(data, value...) // ours have one line each
+			data = append(data, value...) // the node sends one line for each event
 		}
 	}
 	if err := lines.Err(); err != nil {

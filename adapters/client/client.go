@@ -1,15 +1,12 @@
-// Package client speaks to a node: a method for each operation of its document.
+// Package client calls the API of a node: a method for each operation of the OpenAPI document.
 //
-//	intention ─► one key, one body ─► try ─┬─► an answer ─────────────► receipt, Problem
-//	                                  ▲    ├─► busy, not ready ──────┐
-//	                                  │    └─► cut, 504: in doubt ───┤
-//	                                  └─────── a pause, the same ◄───┘
-//	                                           no more tries, in doubt ─► ErrUnknown, and the key
+//	call ─► one key, one body ─► attempt ─┬─► response ────────────► receipt, Problem
+//	                               ▲      ├─► busy, not ready ───┐
+//	                               │      └─► cut, 504: unknown ─┤
+//	                               └──────── delay, same request ◄┘
+//	                                         no more attempts ─► ErrUnknown with the key
 //
-// What moves money is sent under one idempotency key, with the same bytes, however
-// often it is sent. A caller who may die in the middle names the key himself, with
-// Under, and keeps it and the request before he asks: asked again after that, in
-// another life, the node shows the same bytes.
+// A write uses one idempotency key and the same bytes in all attempts. A caller that may crash chooses the key with WithIdempotencyKey and stores it with the request before the call. When it repeats the call after a restart, the node returns the same bytes.
 package client
 
 import (
@@ -26,57 +23,55 @@ import (
 	"time"
 )
 
-// What is used where Options say nothing.
+// Defaults of Options.
 const (
-	DefaultTries     = 3
-	DefaultTry       = 10 * time.Second
-	DefaultQuiet     = time.Minute
-	DefaultMaxAnswer = 16 << 20
+	DefaultMaxAttempts       = 3
+	DefaultAttemptTimeout    = 10 * time.Second
+	DefaultStreamIdleTimeout = time.Minute
+	DefaultMaxResponseBytes  = 16 << 20
 )
 
-// ErrAddress says that an address is none.
+// ErrAddress reports an invalid address of a node.
 var ErrAddress = errors.New("client: must be http://host:port, https://host:port or unix:path")
 
-// Options say how a node is spoken to. Zero fields have defaults.
+// Options configures a Client. Zero fields have defaults.
 type Options struct {
-	Tries     int           // of one request, at most; less than 0: as many as time allows
-	Try       time.Duration // at most, of one of them
-	Patience  time.Duration // no try begins later after the first; 0: the context alone says
-	Quiet     time.Duration // how long a stream may say nothing at all before it counts as dead
-	MaxAnswer int64         // bytes of an answer that are read
-	TLS       *tls.Config
-	Proxy     func(*http.Request) (*url.URL, error) // nil: none stands between, whatever the environment says
-	World     World
+	MaxAttempts       int           // of one request; negative: no limit but time
+	AttemptTimeout    time.Duration // of one attempt
+	RetryTimeout      time.Duration // no attempt begins later than this after the first; 0: no limit but the context
+	StreamIdleTimeout time.Duration // time without data after which a stream counts as broken
+	MaxResponseBytes  int64         // of a response
+	TLS               *tls.Config
+	Proxy             func(*http.Request) (*url.URL, error) // nil: no proxy, whatever the environment contains
+	Environment       Environment
 }
 
-// World is what a client has of the world beside the network.
-type World struct {
-	Now   func() time.Time
-	Sleep func(context.Context, time.Duration) error
-	Roll  func() float64 // in [0, 1)
-	Draw  func() string  // an idempotency key that nobody draws twice
+// Environment replaces clock and randomness, for tests.
+type Environment struct {
+	Now               func() time.Time
+	Sleep             func(context.Context, time.Duration) error
+	Rand              func() float64 // in [0, 1)
+	NewIdempotencyKey func() string  // returns a unique key
 }
 
-// A Client speaks to one node. It may be used by many goroutines at a time, and keeps
-// its connections for the next request.
+// A Client calls one node. It is safe for concurrent use and reuses its connections.
 type Client struct {
-	o    Options
-	base string // ends in a slash
-	key  string
-	http *http.Client
-	wire *http.Transport // of http
+	options   Options
+	base      string // ends in a slash
+	key       string
+	http      *http.Client
+	transport *http.Transport // of http
 }
 
-// New is a client of the node at an address, which is let in by an API key. Nothing is
-// sent yet.
+// New returns a client of the node at an address, with an API key. It sends nothing.
 func New(address, key string, o Options) (*Client, error) {
-	c := &Client{o: o.filled(), base: address, key: key}
-	c.wire = &http.Transport{Proxy: o.Proxy, TLSClientConfig: o.TLS, DisableCompression: true, // bytes as they came
+	c := &Client{options: o.withDefaults(), base: address, key: key}
+	c.transport = &http.Transport{Proxy: o.Proxy, TLSClientConfig: o.TLS, DisableCompression: true, // the raw bytes are kept
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 5 * time.Second,
 		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext, ForceAttemptHTTP2: true}
 	if path, ok := strings.CutPrefix(address, "unix:"); ok && path != "" {
 		c.base = "http://localhost"
-		c.wire.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", path)
 		}
 	}
@@ -85,37 +80,37 @@ func New(address, key string, o Options) (*Client, error) {
 		return nil, fmt.Errorf("%w, not %q", ErrAddress, address)
 	}
 	c.base = strings.TrimSuffix(c.base, "/") + "/"
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key goes nowhere else
-	c.http = &http.Client{Transport: c.wire, CheckRedirect: stay}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the key is not sent to another host
+	c.http = &http.Client{Transport: c.transport, CheckRedirect: stay}
 	return c, nil
 }
 
-// Close lets idle connections go.
-func (c *Client) Close() { c.wire.CloseIdleConnections() }
+// Close closes idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// String names the node, and not the key.
+// String returns the address of the node, without the key.
 func (c *Client) String() string { return "client of " + c.base }
 
-// GoString is String: a key is not printed by way of %#v either.
+// GoString is String, so that %#v does not print the key either.
 func (c *Client) GoString() string { return c.String() }
 
-func (o Options) filled() Options {
-	set(&o.Tries, DefaultTries)
-	set(&o.Try, DefaultTry)
-	set(&o.Quiet, DefaultQuiet)
-	set(&o.MaxAnswer, DefaultMaxAnswer)
-	w := &o.World
+func (o Options) withDefaults() Options {
+	set(&o.MaxAttempts, DefaultMaxAttempts)
+	set(&o.AttemptTimeout, DefaultAttemptTimeout)
+	set(&o.StreamIdleTimeout, DefaultStreamIdleTimeout)
+	set(&o.MaxResponseBytes, DefaultMaxResponseBytes)
+	w := &o.Environment
 	if w.Now == nil {
 		w.Now = time.Now
 	}
 	if w.Sleep == nil {
 		w.Sleep = sleep
 	}
-	if w.Roll == nil {
-		w.Roll = mathrand.Float64
+	if w.Rand == nil {
+		w.Rand = mathrand.Float64
 	}
-	if w.Draw == nil {
-		w.Draw = rand.Text
+	if w.NewIdempotencyKey == nil {
+		w.NewIdempotencyKey = rand.Text
 	}
 	return o
 }
@@ -138,13 +133,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// How says how one request is asked.
-type How func(*request)
+// RequestOption configures one request.
+type RequestOption func(*request)
 
-// Under names the idempotency key of a request: the same key is done once. Without
-// it, one is drawn for each call.
-func Under(key string) How { return func(r *request) { r.key = key } }
+// WithIdempotencyKey sets the idempotency key of a request, which is executed once for each key.
+// By default each call has a random key.
+func WithIdempotencyKey(key string) RequestOption { return func(r *request) { r.key = key } }
 
-// UntilNext lets a request wait for its turn where its nonce is ahead of the one that
-// the account must use next, for another is on its way that uses that one.
-func UntilNext() How { return func(r *request) { r.patient = true } }
+// UntilNext repeats a request whose nonce is ahead of the account's next one, because a request
+// with that nonce is in flight.
+func UntilNext() RequestOption { return func(r *request) { r.waitsForNonce = true } }

@@ -11,7 +11,7 @@ import (
 )
 
 func Example() {
-	address, key := node() // for example http://127.0.0.1:8080, and what bootstrap.key has
+	address, key := node() // for example http://127.0.0.1:8080, and the content of bootstrap.key
 	c, err := client.New(address, key, client.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -31,8 +31,8 @@ func Example() {
 	// Output: first has 1000 EUR/2
 }
 
-// A payment that survives the death of who makes it: the key and the request are kept
-// before it is asked for, and asked for again until there is an answer.
+// A payment that survives a crash of the caller: the key and the request are stored before the
+// call, which is repeated until there is a response.
 func ExampleClient_Transfer() {
 	address, key := node()
 	c, err := client.New(address, key, client.Options{})
@@ -46,12 +46,12 @@ func ExampleClient_Transfer() {
 		log.Fatal(err)
 	}
 
-	pay := client.TransferRequest{From: "ann", To: "bob", Asset: "EUR/2", AmountMinor: "250", Nonce: 1} // kept, with the key
+	pay := client.TransferRequest{From: "ann", To: "bob", Asset: "EUR/2", AmountMinor: "250", Nonce: 1} // stored with the key
 	for {
-		r, err := c.Transfer(ctx, pay, client.Under("order-17"))
+		r, err := c.Transfer(ctx, pay, client.WithIdempotencyKey("order-17"))
 		switch {
 		case errors.Is(err, client.ErrUnknown) && ctx.Err() == nil:
-			continue // the same again, never under another key
+			continue // repeat the same request, never with another key
 		case errors.Is(err, client.InsufficientFunds):
 			fmt.Println("ann has too little")
 		case err != nil:
@@ -61,7 +61,7 @@ func ExampleClient_Transfer() {
 		}
 		break
 	}
-	again, err := c.Transfer(ctx, pay, client.Under("order-17"))
+	again, err := c.Transfer(ctx, pay, client.WithIdempotencyKey("order-17"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func ExampleClient_Hold() {
 		log.Fatal(err)
 	}
 	_, err = c.Release(ctx, held.HoldID)
-	fmt.Println(b.AvailableMinor, "is available;", errors.Is(err, client.HoldEnded))
+	fmt.Println(b.AvailableMinor, "is available;", errors.Is(err, client.HoldNotActive))
 	// Output: 880 is available; true
 }
 
@@ -132,7 +132,7 @@ func ExampleClient_Batch() {
 	// 2 insufficient_funds: The available balance of the account is less than the amount
 }
 
-// A statement is asked for page after page, and a receipt proves what it says.
+// A statement is read page by page, and a receipt proves its content.
 func ExampleClient_Entries() {
 	address, key := node()
 	c, err := client.New(address, key, client.Options{})
@@ -147,7 +147,7 @@ func ExampleClient_Entries() {
 		log.Fatal(err)
 	}
 
-	for e, err := range c.Entries(ctx, "stated", 0, client.List{AtLeast: r.Seq}) {
+	for e, err := range c.Entries(ctx, "stated", 0, client.ListOptions{MinSeq: r.Seq}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func ExampleClient_Entries() {
 	// Output: credit 10 EUR/2 of issuance:EUR/2 makes 10
 }
 
-// A feed goes on where it was, over whatever ends a connection.
+// A feed continues after any broken connection.
 func ExampleClient_Stream() {
 	address, key := node()
 	c, err := client.New(address, key, client.Options{})

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What the generator writes now is what is committed.
+// The generator produces the committed file.
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	const tool = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 	if source := text(t, "wire/wire.go"); !strings.Contains(source, tool) {
@@ -29,13 +29,13 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	local := "GOPROXY=file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download") // a test asks nobody outside
+	local := "GOPROXY=file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download") // a test needs no network
 	cmd.Env = append(os.Environ(), "GOFLAGS=", local, "GOSUMDB=off")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		if strings.Contains(string(said), "no such file or directory") || strings.Contains(string(said), "not found") {
+	if output, err := cmd.CombinedOutput(); err != nil {
+		if strings.Contains(string(output), "no such file or directory") || strings.Contains(string(output), "not found") {
 			t.Skip("oapi-codegen is not in the module cache; go generate fetches it, and the golden conversation ties its output to the document")
 		}
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	if text(t, filepath.Join(cmd.Dir, "wire.gen.go")) != text(t, "wire/wire.gen.go") {
 		t.Fatal("wire/wire.gen.go is stale: go generate ./adapters/client/...")

@@ -17,8 +17,7 @@ import (
 	"macronode/adapters/client"
 )
 
-// Receipts that are golden for ever have the hash that they say, and one byte more or
-// less of what they tell is found out.
+// Golden receipts have the hash that they contain, and any change of a byte is detected.
 func TestReceiptsAreVerified(t *testing.T) {
 	text, err := os.ReadFile("../../core/wallet/receipt/testdata/golden.txt")
 	if err != nil {
@@ -34,7 +33,7 @@ func TestReceiptsAreVerified(t *testing.T) {
 			continue
 		}
 		n++
-		r := client.Receipt{Told: client.Told{Raw: []byte(g.Answer)}}
+		r := client.Receipt{RawResponse: client.RawResponse{Raw: []byte(g.Answer)}}
 		if err := r.Verify(); err != nil {
 			t.Errorf("%s: %v", g.Name, err)
 		}
@@ -55,13 +54,13 @@ func entry(seq int) string {
 	return fmt.Sprintf(`{"seq":%d,"txid":"tx_%d","op":"issue","direction":"credit","amount_minor":"1"}`, seq, seq)
 }
 
-// A listing is asked for page after page, each as often as it takes.
+// A listing is read page by page, each with retries.
 func TestPages(t *testing.T) {
 	s := play(t, `200 {"entries":[`+entry(4)+`,`+entry(7)+`],"next_after_seq":7}`, busy, `200 {"entries":[`+entry(9)+`],"next_after_seq":9}`,
 		`200 {"entries":[]}`)
 	k, _ := dial(t, s, client.Options{})
 	var got []int64
-	for e, err := range k.Entries(t.Context(), "a/b", 3, client.List{Page: 2, AtLeast: 5}) {
+	for e, err := range k.Entries(t.Context(), "a/b", 3, client.ListOptions{Page: 2, MinSeq: 5}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,18 +73,18 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// No more is asked for than is wanted, or can be taken.
-func TestAListingEndsEarly(t *testing.T) {
+// Not more items are requested than needed or allowed.
+func TestListingLimit(t *testing.T) {
 	page := `200 {"entries":[` + entry(1) + `,` + entry(2) + `],"next_after_seq":2}`
 	for _, c := range []struct {
-		list client.List
+		list client.ListOptions
 		take int
 		want string
 	}{
-		{client.List{Limit: 1, Page: 2}, 9, "limit=1"},
-		{client.List{Limit: 3, Page: 2}, 9, "limit=2 limit=1"},
-		{client.List{Limit: 5000}, 2, "limit=1000"},
-		{client.List{}, 1, "limit=100"},
+		{client.ListOptions{Limit: 1, Page: 2}, 9, "limit=1"},
+		{client.ListOptions{Limit: 3, Page: 2}, 9, "limit=2 limit=1"},
+		{client.ListOptions{Limit: 5000}, 2, "limit=1000"},
+		{client.ListOptions{}, 1, "limit=100"},
 	} {
 		s := play(t, page)
 		k, _ := dial(t, s, client.Options{})
@@ -105,18 +104,18 @@ func TestAListingEndsEarly(t *testing.T) {
 	}
 }
 
-// What cannot be understood is an error, and the last thing that is yielded.
-func TestAListingBreaksOff(t *testing.T) {
+// A response that cannot be parsed is an error, and the last item.
+func TestInvalidPageEndsListing(t *testing.T) {
 	for answer, want := range map[string]error{
-		"cut": io.EOF, barred: client.Forbidden, "200 hello": client.ErrStranger, "200 {}": client.ErrStranger,
-		`200 {"entries":[{"seq":"one"}]}`:                          client.ErrStranger,
-		`200 {"entries":[` + entry(1) + `],"next_after_seq":true}`: client.ErrStranger,
+		"cut": io.EOF, barred: client.Forbidden, "200 hello": client.ErrWrongNode, "200 {}": client.ErrWrongNode,
+		`200 {"entries":[{"seq":"one"}]}`:                          client.ErrWrongNode,
+		`200 {"entries":[` + entry(1) + `],"next_after_seq":true}`: client.ErrWrongNode,
 	} {
 		s := play(t, answer)
 		k, _ := dial(t, s, client.Options{})
 		var last error
 		n := 0
-		for _, err := range k.Entries(t.Context(), "a", 0, client.List{}) {
+		for _, err := range k.Entries(t.Context(), "a", 0, client.ListOptions{}) {
 			if last != nil {
 				t.Errorf("%s: it goes on after %v", answer, last)
 			}
@@ -132,8 +131,8 @@ func TestAListingBreaksOff(t *testing.T) {
 	s := play(t, `200 {"accounts":[],"next_cursor":"x"}`)
 	k, _ := dial(t, s, client.Options{})
 	n := 0
-	for _, err := range k.Accounts(t.Context(), "", client.List{}) {
-		if n++; !errors.Is(err, client.ErrStranger) {
+	for _, err := range k.Accounts(t.Context(), "", client.ListOptions{}) {
+		if n++; !errors.Is(err, client.ErrWrongNode) {
 			t.Error(err)
 		}
 	}
@@ -144,13 +143,13 @@ func TestAListingBreaksOff(t *testing.T) {
 
 func change(seq int) string { return fmt.Sprintf(`{"seq":%d,"op":"issue","txid":"tx_%d"}`, seq, seq) }
 
-// A feed with a gap is not gone on with.
-func TestAGapIsFoundOut(t *testing.T) {
+// A feed with a gap ends.
+func TestGapEndsFeed(t *testing.T) {
 	s := play(t, `200 {"changes":[`+change(1)+`,`+change(3)+`]}`)
 	k, _ := dial(t, s, client.Options{})
 	var seqs []int64
 	var last error
-	for ch, err := range k.Changes(t.Context(), client.Feed{}) {
+	for ch, err := range k.Changes(t.Context(), client.FeedOptions{}) {
 		seqs, last = append(seqs, ch.Seq), err
 	}
 	if !errors.Is(last, client.ErrGap) || fmt.Sprint(seqs) != "[1 3]" {
@@ -158,11 +157,11 @@ func TestAGapIsFoundOut(t *testing.T) {
 	}
 }
 
-// At the end of the feed, a reader who waits asks again until he has enough.
-func TestAFeedIsWaitedFor(t *testing.T) {
+// At the end of the feed, a reader with Wait continues to ask.
+func TestFeedWaits(t *testing.T) {
 	s := play(t, `200 {"changes":[`+change(1)+`]}`, `200 {"changes":[]}`, late, `200 {"changes":[`+change(2)+`]}`)
 	k, _ := dial(t, s, client.Options{})
-	for ch, err := range k.Changes(t.Context(), client.Feed{Wait: 3 * time.Second}) {
+	for ch, err := range k.Changes(t.Context(), client.FeedOptions{Wait: 3 * time.Second}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,8 +175,7 @@ func TestAFeedIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A caster sends what it is told as a stream, connection by connection, and remembers
-// where each began.
+// A caster sends scripted streams, one for each connection, and records where each began.
 func cast(t *testing.T, parts ...string) (*httptest.Server, func() string) {
 	began := make(chan string, 99)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,8 +218,8 @@ func sent(seqs ...int) string {
 	return text
 }
 
-// A stream is gone on with where it was, whatever ended it.
-func TestAStreamIsResumed(t *testing.T) {
+// A stream continues where it was, whatever ended it.
+func TestStreamResumes(t *testing.T) {
 	const end = "event: end\ndata: {\"reason\":\"draining\"}\n\n"
 	for _, c := range []struct {
 		name  string
@@ -236,7 +234,7 @@ func TestAStreamIsResumed(t *testing.T) {
 		{"nothing comes any more", []string{sent(6), end}, "5 6 6", errEnd, "[6 0]"},
 		{"the key has ended", []string{sent(6) + "event: end\ndata: {\"reason\":\"unauthorized\"}\n\n", sent(7)}, "5", errEnd, "[6 0]"},
 		{"the key does not cover it", []string{barred}, "5", client.Forbidden, "[0]"},
-		{"a stranger", []string{"404 nothing"}, "5", client.ErrStranger, "[0]"},
+		{"a stranger", []string{"404 nothing"}, "5", client.ErrWrongNode, "[0]"},
 		{"a gap", []string{sent(6, 8), sent(7)}, "5", client.ErrGap, "[6 8]"},
 		{"silence", []string{sent(6) + ":silent\n", sent(7, 8, 9, 10)}, "5 6", nil, "[6 7 8 9 10]"},
 		{"a line too long", []string{sent(6) + "data: " + strings.Repeat("x", 70_000) + "\n", sent(7, 8, 9, 10)}, "5 6", nil, "[6 7 8 9 10]"},
@@ -244,9 +242,9 @@ func TestAStreamIsResumed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, began := cast(t, c.parts...)
 			time := &clock{}
-			o := client.Options{World: time.world()}
+			o := client.Options{Environment: time.world()}
 			if c.name == "silence" {
-				o.Quiet = 1000 * ms
+				o.StreamIdleTimeout = 1000 * ms
 			}
 			k, err := client.New(s.URL, "secret", o)
 			if err != nil {
@@ -263,7 +261,7 @@ func TestAStreamIsResumed(t *testing.T) {
 			if got := began(); got != c.began || fmt.Sprint(seqs) != c.seqs || (last == nil) != (c.last == nil) {
 				t.Errorf("began at %q, %v, %v", got, seqs, last)
 			}
-			why := new(client.Ended)
+			why := new(client.StreamEnded)
 			if ended := errors.Is(c.last, errEnd); ended && !errors.As(last, &why) || !ended && !errors.Is(last, c.last) {
 				t.Error(last)
 			}
@@ -275,8 +273,8 @@ const ms = time.Millisecond
 
 var errEnd = errors.New("any *client.Ended")
 
-// A reader who leaves ends it.
-func TestAStreamIsLeft(t *testing.T) {
+// A reader that stops the iteration ends the stream.
+func TestStoppedStreamEnds(t *testing.T) {
 	s, _ := cast(t, sent(1)+":silent\n")
 	k, err := client.New(s.URL, "secret", client.Options{})
 	if err != nil {

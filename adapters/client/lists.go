@@ -13,37 +13,37 @@ import (
 	"macronode/adapters/client/wire"
 )
 
-// MaxPage is how many items the longest page has.
+// MaxPage is the largest number of items in a page.
 const MaxPage = 1000
 
-// A List says how much of a listing is wanted.
-type List struct {
-	Limit   int   // at most; 0: all
-	Page    int   // items that are asked for at once, at most MaxPage; 0: 100, or Limit
-	AtLeast int64 // with at least this movement counted; 0: as it is
+// ListOptions selects a part of a listing.
+type ListOptions struct {
+	Limit  int   // of items; 0: all
+	Page   int   // items of one request, at most MaxPage; 0: 100, or Limit
+	MinSeq int64 // the response includes at least this movement; 0: no condition
 }
 
-// What is listed.
+// The items.
 type (
 	Entry struct {
 		wire.Entry
-		Told
+		RawResponse
 	}
 	Hold struct {
 		wire.Hold
-		Told
+		RawResponse
 	}
 	Account struct {
 		wire.AccountView
-		Told
+		RawResponse
 	}
 	Asset struct {
 		wire.AssetView
-		Told
+		RawResponse
 	}
 	Key struct {
 		wire.Key
-		Told
+		RawResponse
 	}
 )
 
@@ -56,64 +56,62 @@ func parseAccount(raw []byte) (a Account, err error) {
 func parseAsset(raw []byte) (a Asset, err error) { a.Raw = raw; return a, parse(raw, &a.AssetView) }
 func parseKey(raw []byte) (k Key, err error)     { k.Raw = raw; return k, parse(raw, &k.Key) }
 
-// Entries are an account's movements after a seq, oldest first. It asks for page after
-// page; an error is the last that it yields, and after its last entry's Seq it can be
-// gone on with.
-func (c *Client) Entries(ctx context.Context, account string, after int64, l List) iter.Seq2[Entry, error] {
-	return pages(ctx, c, l, book[Entry]{items: "entries", next: "next_after_seq", read: parseEntry,
+// Entries returns the entries of an account after a seq, oldest first, page by page. An error is
+// the last item. The caller can continue after the Seq of the last entry.
+func (c *Client) Entries(ctx context.Context, account string, after int64, l ListOptions) iter.Seq2[Entry, error] {
+	return pages(ctx, c, l, listing[Entry]{items: "entries", next: "next_after_seq", read: parseEntry,
 		ask: func(from string, n int) (*http.Request, error) {
 			start := after
 			if from != "" {
-				start, _ = strconv.ParseInt(from, 10, 64) // it was a number
+				start, _ = strconv.ParseInt(from, 10, 64) // it was formatted from a number
 			}
-			return wire.NewEntriesRequest(c.base, account, &wire.EntriesParams{AfterSeq: said(start), Limit: &n, MinSeq: said(l.AtLeast)})
+			return wire.NewEntriesRequest(c.base, account, &wire.EntriesParams{AfterSeq: optional(start), Limit: &n, MinSeq: optional(l.MinSeq)})
 		}})
 }
 
-// Holds are an account's holds, oldest first: those in a state, or all where it is
-// empty.
-func (c *Client) Holds(ctx context.Context, account, state string, l List) iter.Seq2[Hold, error] {
-	return pages(ctx, c, l, book[Hold]{items: "holds", next: "next_cursor", read: parseHold,
+// Holds returns the holds of an account, oldest first: those in a state, or all if it is empty.
+func (c *Client) Holds(ctx context.Context, account, state string, l ListOptions) iter.Seq2[Hold, error] {
+	return pages(ctx, c, l, listing[Hold]{items: "holds", next: "next_cursor", read: parseHold,
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewHoldsRequest(c.base, &wire.HoldsParams{Account: account, State: said(wire.HoldState(state)),
-				Cursor: said(from), Limit: &n, MinSeq: said(l.AtLeast)})
+			return wire.NewHoldsRequest(c.base, &wire.HoldsParams{Account: account, State: optional(wire.HoldState(state)),
+				Cursor: optional(from), Limit: &n, MinSeq: optional(l.MinSeq)})
 		}})
 }
 
-// Accounts are those whose names begin with prefix, in the order of their names.
-func (c *Client) Accounts(ctx context.Context, prefix string, l List) iter.Seq2[Account, error] {
-	return pages(ctx, c, l, book[Account]{items: "accounts", next: "next_cursor", read: parseAccount,
+// Accounts returns the accounts whose names begin with prefix, in order.
+func (c *Client) Accounts(ctx context.Context, prefix string, l ListOptions) iter.Seq2[Account, error] {
+	return pages(ctx, c, l, listing[Account]{items: "accounts", next: "next_cursor", read: parseAccount,
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewAccountsRequest(c.base, &wire.AccountsParams{Prefix: said(prefix), Cursor: said(from), Limit: &n, MinSeq: said(l.AtLeast)})
+			return wire.NewAccountsRequest(c.base, &wire.AccountsParams{Prefix: optional(prefix), Cursor: optional(from), Limit: &n, MinSeq: optional(l.MinSeq)})
 		}})
 }
 
-// Assets are those whose names begin with prefix, in the order of their names.
-func (c *Client) Assets(ctx context.Context, prefix string, l List) iter.Seq2[Asset, error] {
-	return pages(ctx, c, l, book[Asset]{items: "assets", next: "next_cursor", read: parseAsset,
+// Assets returns the assets whose names begin with prefix, in order.
+func (c *Client) Assets(ctx context.Context, prefix string, l ListOptions) iter.Seq2[Asset, error] {
+	return pages(ctx, c, l, listing[Asset]{items: "assets", next: "next_cursor", read: parseAsset,
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewAssetsRequest(c.base, &wire.AssetsParams{Prefix: said(prefix), Cursor: said(from), Limit: &n, MinSeq: said(l.AtLeast)})
+			return wire.NewAssetsRequest(c.base, &wire.AssetsParams{Prefix: optional(prefix), Cursor: optional(from), Limit: &n, MinSeq: optional(l.MinSeq)})
 		}})
 }
 
-// Keys are the API keys of a tenant, without their secrets; of one's own where it is
-// empty.
-func (c *Client) Keys(ctx context.Context, tenant string, l List) iter.Seq2[Key, error] {
-	return pages(ctx, c, l, book[Key]{items: "keys", next: "next_cursor", read: parseKey,
+// Keys returns the API keys of a tenant without their secrets. If tenant is empty, it is the
+// caller's.
+func (c *Client) Keys(ctx context.Context, tenant string, l ListOptions) iter.Seq2[Key, error] {
+	return pages(ctx, c, l, listing[Key]{items: "keys", next: "next_cursor", read: parseKey,
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewKeysRequest(c.base, &wire.KeysParams{Tenant: said(tenant), Cursor: said(from), Limit: &n})
+			return wire.NewKeysRequest(c.base, &wire.KeysParams{Tenant: optional(tenant), Cursor: optional(from), Limit: &n})
 		}})
 }
 
-// A book is a listing: pages of items, one after the other.
-type book[T any] struct {
-	items, next string // the members of a page that have them, and where the next one begins
+// A listing is a paginated list.
+type listing[T any] struct {
+	items, next string // the members of a page with its items and with the start of the next page
 	ask         func(from string, n int) (*http.Request, error)
 	read        func(raw []byte) (T, error)
 }
 
-// pages yields what stands in a book.
-func pages[T any](ctx context.Context, c *Client, l List, b book[T]) iter.Seq2[T, error] {
+// pages yields the items of a listing.
+func pages[T any](ctx context.Context, c *Client, l ListOptions, b listing[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
 		for from, left := "", l.Limit; ; {
@@ -128,7 +126,7 @@ func pages[T any](ctx context.Context, c *Client, l List, b book[T]) iter.Seq2[T
 				}
 			}
 			if err == nil && next != "" && next == from {
-				err = fmt.Errorf("%w: a page is its own next one", ErrStranger)
+				err = fmt.Errorf("%w: a page is its own next one", ErrWrongNode)
 			}
 			if err != nil {
 				yield(zero, err)
@@ -141,8 +139,8 @@ func pages[T any](ctx context.Context, c *Client, l List, b book[T]) iter.Seq2[T
 	}
 }
 
-// page is how many items to ask for, where so many are wanted still.
-func (l List) page(left int) int {
+// page returns the number of items to request.
+func (l ListOptions) page(left int) int {
 	n := l.Page
 	switch {
 	case n <= 0 && l.Limit > 0:
@@ -156,20 +154,20 @@ func (l List) page(left int) int {
 	return min(n, MaxPage)
 }
 
-// page asks for one.
-func (b *book[T]) page(ctx context.Context, c *Client, from string, n int) (all []jsontext.Value, next string, err error) {
-	raw, err := c.look(ctx, func() (*http.Request, error) { return b.ask(from, n) })
+// page requests one page.
+func (b *listing[T]) page(ctx context.Context, c *Client, from string, n int) (all []jsontext.Value, next string, err error) {
+	raw, err := c.get(ctx, func() (*http.Request, error) { return b.ask(from, n) })
 	if err != nil {
 		return nil, "", err
 	}
-	var said map[string]jsontext.Value
-	if err := parse(raw, &said); err != nil {
+	var members map[string]jsontext.Value
+	if err := parse(raw, &members); err != nil {
 		return nil, "", err
 	}
-	if err := parse(said[b.items], &all); err != nil {
+	if err := parse(members[b.items], &all); err != nil {
 		return nil, "", err
 	}
-	switch at := said[b.next]; {
+	switch at := members[b.next]; {
 	case at.Kind() == '"':
 		err = json.Unmarshal(at, &next)
 	case at != nil:

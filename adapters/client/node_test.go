@@ -22,17 +22,16 @@ func TestMain(m *testing.M) {
 
 }
 
-// A script answers what it is told, in order, and remembers what it was asked. An
-// answer is "status body", "cut" (no answer), "torn" (half of one) or "long". The last
-// one stays.
+// A script sends scripted responses in order and records the requests. A response is "status
+// body", "cut" (none), "torn" (half of one) or "long". The last one is repeated.
 type script struct {
 	*httptest.Server
 	header  http.Header
 	answers []string
 
-	mu    sync.Mutex
-	said  []string // "method path key body"
-	conns map[string]bool
+	mu       sync.Mutex
+	requests []string // "method path key body"
+	conns    map[string]bool
 }
 
 func play(t testing.TB, answers ...string) *script {
@@ -45,7 +44,7 @@ func play(t testing.TB, answers ...string) *script {
 func (s *script) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.said)
+	return slices.Clone(s.requests)
 }
 
 func (s *script) connections() int {
@@ -59,7 +58,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns[r.RemoteAddr] = true
-	s.said = append(s.said, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Idempotency-Key"), body))
+	s.requests = append(s.requests, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Idempotency-Key"), body))
 	answer := s.answers[0]
 	if len(s.answers) > 1 {
 		s.answers = s.answers[1:]
@@ -86,18 +85,18 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, strings.TrimPrefix(answer[3:], " "))
 }
 
-// A time passes when somebody sleeps.
+// A clock advances when the client sleeps.
 type clock struct {
 	mu    sync.Mutex
 	at    time.Time
 	waits []time.Duration
 }
 
-func (c *clock) world() client.World {
-	return client.World{
-		Now:  func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at },
-		Roll: func() float64 { return 0.5 },
-		Draw: func() string { return "drawn" },
+func (c *clock) world() client.Environment {
+	return client.Environment{
+		Now:               func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at },
+		Rand:              func() float64 { return 0.5 },
+		NewIdempotencyKey: func() string { return "drawn" },
 		Sleep: func(ctx context.Context, d time.Duration) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -106,12 +105,12 @@ func (c *clock) world() client.World {
 		}}
 }
 
-// dial is a client of a script whose time is made up.
+// dial returns a client of a script with a simulated clock.
 func dial(t testing.TB, s *script, o client.Options) (*client.Client, *clock) {
 	t.Helper()
 	c := &clock{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	if o.World.Now == nil {
-		o.World = c.world()
+	if o.Environment.Now == nil {
+		o.Environment = c.world()
 	}
 	k, err := client.New(s.URL, "secret", o)
 	if err != nil {

@@ -22,25 +22,25 @@ const maxTransfer = 24 * time.Hour
 // transferTries is how often a transfer is attempted.
 const transferTries = 5
 
-// A StoredObject is what the node answers to a put.
+// A StoredObject is the response to a put.
 type StoredObject struct {
 	wire.StoredObject
-	Told
+	RawResponse
 }
 
-// A DeletedObject is what the node answers to a delete.
+// A DeletedObject is the response to a delete.
 type DeletedObject struct {
 	wire.DeletedObject
-	Told
+	RawResponse
 }
 
 // An ObjectItem is an object in a list.
 type ObjectItem struct {
 	wire.ObjectItem
-	Told
+	RawResponse
 }
 
-// ObjectStat is what the header of an object says.
+// ObjectStat is the content of the header of an object.
 type ObjectStat struct {
 	Address string `json:"address"`
 	Bucket  string `json:"bucket"`
@@ -52,16 +52,16 @@ type Content func() (io.ReadCloser, error)
 
 // PutObject stores an object. Without an address the content decides. It is safe to repeat: an object is stored once.
 func (c *Client) PutObject(ctx context.Context, address, bucket string, size int64, content Content) (*StoredObject, error) {
-	q := request{effect: onceFor, build: func(io.Reader) (*http.Request, error) {
+	q := request{effect: idempotentEffect, newRequest: func(io.Reader) (*http.Request, error) {
 		body, err := content()
 		if err != nil {
 			return nil, err
 		}
 		var r *http.Request
 		if address == "" {
-			r, err = wire.NewPostObjectRequestWithBody(c.base, &wire.PostObjectParams{Bucket: said(bucket)}, bytesType, body)
+			r, err = wire.NewPostObjectRequestWithBody(c.base, &wire.PostObjectParams{Bucket: optional(bucket)}, bytesType, body)
 		} else {
-			r, err = wire.NewPutObjectRequestWithBody(c.base, address, &wire.PutObjectParams{Bucket: said(bucket)}, bytesType, body)
+			r, err = wire.NewPutObjectRequestWithBody(c.base, address, &wire.PutObjectParams{Bucket: optional(bucket)}, bytesType, body)
 		}
 		if err != nil {
 			_ = body.Close() // it was only read
@@ -73,13 +73,13 @@ func (c *Client) PutObject(ctx context.Context, address, bucket string, size int
 		}
 		return r, nil
 	}}
-	got, err := c.transfers().ask(ctx, q)
+	got, err := c.transfers().do(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	o := &StoredObject{Told: Told{got.body}}
+	o := &StoredObject{RawResponse: RawResponse{got.body}}
 	if err := parse(got.body, &o.StoredObject); err != nil {
-		return nil, q.end(true, 1, err)
+		return nil, q.result(true, 1, err)
 	}
 	return o, nil
 }
@@ -89,46 +89,47 @@ const bytesType = "application/octet-stream"
 // transfers returns c for requests that last.
 func (c *Client) transfers() *Client {
 	t := *c
-	t.o.Try, t.o.Patience, t.o.Tries = maxTransfer, 0, transferTries
+	t.options.AttemptTimeout, t.options.RetryTimeout, t.options.MaxAttempts = maxTransfer, 0, transferTries
 	return &t
 }
 
-// DeleteObject removes an object from a bucket. Where an attempt before had removed it, it is NotFound.
+// DeleteObject removes an object from a bucket. If an earlier attempt has removed it, the error
+// is NotFound.
 func (c *Client) DeleteObject(ctx context.Context, address, bucket string) (*DeletedObject, error) {
-	q := request{effect: onceFor, build: func(io.Reader) (*http.Request, error) {
-		return wire.NewDeleteObjectRequest(c.base, address, &wire.DeleteObjectParams{Bucket: said(bucket)})
+	q := request{effect: idempotentEffect, newRequest: func(io.Reader) (*http.Request, error) {
+		return wire.NewDeleteObjectRequest(c.base, address, &wire.DeleteObjectParams{Bucket: optional(bucket)})
 	}}
-	got, err := c.ask(ctx, q)
+	got, err := c.do(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	o := &DeletedObject{Told: Told{got.body}}
+	o := &DeletedObject{RawResponse: RawResponse{got.body}}
 	if err := parse(got.body, &o.DeletedObject); err != nil {
-		return nil, q.end(true, 1, err)
+		return nil, q.result(true, 1, err)
 	}
 	return o, nil
 }
 
 // StatObject returns the size of an object.
 func (c *Client) StatObject(ctx context.Context, address, bucket string) (*ObjectStat, error) {
-	resp, _, err := c.send(ctx, request{build: func(io.Reader) (*http.Request, error) {
-		return wire.NewHeadObjectRequest(c.base, address, &wire.HeadObjectParams{Bucket: said(bucket)})
+	resp, _, err := c.send(ctx, request{newRequest: func(io.Reader) (*http.Request, error) {
+		return wire.NewHeadObjectRequest(c.base, address, &wire.HeadObjectParams{Bucket: optional(bucket)})
 	}})
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()     //nolint:errcheck // it has none
-	if resp.StatusCode >= 400 { // the answer to HEAD has no problem in it: that to GET has
+	defer resp.Body.Close()     //nolint:errcheck // it is empty
+	if resp.StatusCode >= 400 { // a response to HEAD contains no problem: one to GET does
 		one := "bytes=0-0"
-		_, err := c.look(ctx, func() (*http.Request, error) {
-			return wire.NewGetObjectRequest(c.base, address, &wire.GetObjectParams{Bucket: said(bucket), Range: &one})
+		_, err := c.get(ctx, func() (*http.Request, error) {
+			return wire.NewGetObjectRequest(c.base, address, &wire.GetObjectParams{Bucket: optional(bucket), Range: &one})
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	if resp.StatusCode != http.StatusOK || resp.ContentLength < 0 {
-		return nil, strange(resp.StatusCode)
+		return nil, foreignResponse(resp.StatusCode)
 	}
 	return &ObjectStat{Address: address, Bucket: bucket, Size: uint64(resp.ContentLength)}, nil
 }
@@ -148,7 +149,7 @@ func (c *Client) GetObject(ctx context.Context, address, bucket string, offset u
 			break
 		}
 		var p *Problem
-		if refused := errors.As(err, &p); refused && !p.Retryable || n == transferTries || c.o.World.Sleep(ctx, pause(n-1, 0, c.o.World.Roll())) != nil {
+		if refused := errors.As(err, &p); refused && !p.Retryable || n == transferTries || c.options.Environment.Sleep(ctx, retryDelay(n-1, 0, c.options.Environment.Rand())) != nil {
 			return size, err
 		}
 	}
@@ -160,10 +161,10 @@ func (c *Client) GetObject(ctx context.Context, address, bucket string, offset u
 
 // receive makes one attempt, and moves the offset on.
 func (c *Client) receive(ctx context.Context, address, bucket string, offset *uint64, to io.Writer) (size uint64, err error) {
-	resp, _, err := c.send(ctx, request{build: func(io.Reader) (*http.Request, error) {
-		params := &wire.GetObjectParams{Bucket: said(bucket)}
+	resp, _, err := c.send(ctx, request{newRequest: func(io.Reader) (*http.Request, error) {
+		params := &wire.GetObjectParams{Bucket: optional(bucket)}
 		if *offset > 0 {
-			params.Range = said("bytes=" + strconv.FormatUint(*offset, 10) + "-")
+			params.Range = optional("bytes=" + strconv.FormatUint(*offset, 10) + "-")
 		}
 		r, err := wire.NewGetObjectRequest(c.base, address, params)
 		if err == nil {
@@ -185,12 +186,12 @@ func (c *Client) receive(ctx context.Context, address, bucket string, offset *ui
 		}
 		p, ok := ParseProblem(body)
 		if !ok {
-			return 0, strange(resp.StatusCode)
+			return 0, foreignResponse(resp.StatusCode)
 		}
 		p.Status = resp.StatusCode
 		return 0, p
 	case *offset > 0 && resp.StatusCode != http.StatusPartialContent || *offset == 0 && resp.StatusCode != http.StatusOK || resp.ContentLength < 0:
-		return 0, strange(resp.StatusCode)
+		return 0, foreignResponse(resp.StatusCode)
 	}
 	size = *offset + uint64(resp.ContentLength)
 	n, err := io.Copy(to, resp.Body)
@@ -202,11 +203,11 @@ func (c *Client) receive(ctx context.Context, address, bucket string, offset *ui
 }
 
 // Objects lists the objects of a bucket, in no order.
-func (c *Client) Objects(ctx context.Context, bucket string, l List) func(yield func(ObjectItem, error) bool) {
-	return pages(ctx, c, l, book[ObjectItem]{items: "items", next: "next_cursor",
+func (c *Client) Objects(ctx context.Context, bucket string, l ListOptions) func(yield func(ObjectItem, error) bool) {
+	return pages(ctx, c, l, listing[ObjectItem]{items: "items", next: "next_cursor",
 		read: func(raw []byte) (o ObjectItem, err error) { o.Raw = raw; return o, parse(raw, &o.ObjectItem) },
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewObjectsRequest(c.base, &wire.ObjectsParams{Bucket: said(bucket), Cursor: said(from), Limit: &n})
+			return wire.NewObjectsRequest(c.base, &wire.ObjectsParams{Bucket: optional(bucket), Cursor: optional(from), Limit: &n})
 		}})
 }
 

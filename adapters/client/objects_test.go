@@ -24,14 +24,14 @@ func TestDownloadContinues(t *testing.T) {
 	}
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		said := r.Header.Get("Range")
-		asked = append(asked, said)
+		requests := r.Header.Get("Range")
+		asked = append(asked, requests)
 		from := 0
-		if said != "" {
-			from, _ = strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(said, "bytes="), "-"))
+		if requests != "" {
+			from, _ = strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(requests, "bytes="), "-"))
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(content)-from))
-		if said != "" {
+		if requests != "" {
 			w.WriteHeader(http.StatusPartialContent)
 		}
 		_, _ = w.Write(content[from:min(from+100_000, len(content))])
@@ -42,7 +42,7 @@ func TestDownloadContinues(t *testing.T) {
 	defer s.Close()
 	for _, offset := range []uint64{0, 50_000, 300_000} {
 		asked = nil
-		k, err := client.New(s.URL, "secret", client.Options{World: client.World{Sleep: noSleep}})
+		k, err := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestReceivedContentIsChecked(t *testing.T) {
 			}
 			_, _ = io.WriteString(w, answer)
 		}))
-		k, err := client.New(s.URL, "secret", client.Options{World: client.World{Sleep: noSleep}})
+		k, err := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestUploadIsSentAgain(t *testing.T) {
 		_, _ = io.WriteString(w, `{"address":"b3:0","bucket":"default","size":"5","created":true}`)
 	}))
 	defer s.Close()
-	k, err := client.New(s.URL, "secret", client.Options{World: client.World{Sleep: noSleep}})
+	k, err := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,22 +99,23 @@ func TestUploadIsSentAgain(t *testing.T) {
 	if err != nil || !o.Created || strings.Join(got, ",") != "hello,hello,hello" {
 		t.Errorf("%v, %v, sent %q", o, err, got)
 	}
-	k2, _ := client.New(s.URL, "secret", client.Options{World: client.World{Sleep: noSleep}})
+	k2, _ := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 	defer k2.Close()
 	if _, err := k2.PutObject(t.Context(), "", "", -1, func() (io.ReadCloser, error) { return nil, errInput }); !errors.Is(err, errInput) {
 		t.Errorf("content that cannot be read: %v", err)
 	}
 }
 
-// TestStatSaysWhy: a HEAD has no body, so that why it was refused is asked for.
-func TestStatSaysWhy(t *testing.T) {
+// TestStatReturnsProblem: a response to HEAD has no body, so the client requests the problem by
+// GET.
+func TestStatReturnsProblem(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `{"type":"t","title":"forbidden","status":403,"detail":"no","code":"forbidden","retryable":false,"decision_id":"d_0"}`)
 	}))
 	defer s.Close()
-	k, err := client.New(s.URL, "secret", client.Options{World: client.World{Sleep: noSleep}})
+	k, err := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 	if err != nil {
 		t.Fatal(err)
 	}

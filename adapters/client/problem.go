@@ -10,33 +10,33 @@ import (
 )
 
 var (
-	// ErrUnknown says that nobody knows whether it was done: ask again with the same
-	// key, which the *Unknown has, or look it up by TxByKey. Never with another key.
+	// ErrUnknown reports that the outcome is unknown. Repeat the call with the same key, which is
+	// in *UnknownOutcome, or use TxByKey. Never use another key.
 	ErrUnknown = errors.New("client: outcome unknown")
-	// ErrStranger says that what answers is no node of ours.
-	ErrStranger = errors.New("what answers is no node of ours")
-	// ErrReceipt says that a receipt is not what its hash says.
+	// ErrWrongNode reports that the response is not from a macronode.
+	ErrWrongNode = errors.New("what answers is no node of ours")
+	// ErrReceipt reports that the hash of a receipt does not match.
 	ErrReceipt = errors.New("client: the receipt is not what its hash says")
-	// ErrGap says that a feed of changes left one out.
+	// ErrGap reports that a change is missing in a feed.
 	ErrGap = errors.New("client: the feed of changes has a gap")
 )
 
-// A Code is why a request was refused. errors.Is finds it in an error:
+// A Code is the reason of a rejection. Use it with errors.Is:
 //
 //	errors.Is(err, client.InsufficientFunds)
 type Code string
 
-// The codes that there are.
+// The codes.
 const (
 	AccountFrozen       Code = "account_frozen"
 	BadRequest          Code = "bad_request"
 	Busy                Code = "busy"
 	RateLimited         Code = "rate_limited"
-	Deadline            Code = "timeout"
+	Timeout             Code = "timeout"
 	Forbidden           Code = "forbidden"
-	HoldEnded           Code = "hold_not_active"
+	HoldNotActive       Code = "hold_not_active"
 	IdempotencyConflict Code = "idempotency_conflict"
-	IdempotencyFull     Code = "idempotency_capacity"
+	IdempotencyCapacity Code = "idempotency_capacity"
 	InProgress          Code = "in_progress"
 	InsufficientFunds   Code = "insufficient_funds"
 	Internal            Code = "internal"
@@ -57,36 +57,44 @@ const (
 	PreconditionFailed  Code = "precondition_failed"
 	RangeNotSatisfiable Code = "range_not_satisfiable"
 	ObjectUnreadable    Code = "object_unreadable"
+	PaymentRequired     Code = "payment_required"
+	EventConflict       Code = "event_conflict"
+	EventTooOld         Code = "event_too_old"
+	EventInFuture       Code = "event_in_future"
+	EventInvalid        Code = "event_invalid"
+	UsageOverflow       Code = "usage_overflow"
+	UsageCapacity       Code = "usage_capacity"
 )
 
-// Error makes a target of a code.
+// Error makes a Code a target of errors.Is.
 func (c Code) Error() string { return string(c) }
 
-// kept reports that an idempotency key never shows another outcome, once it has
-// shown a refusal with this code that is not retryable.
-func (c Code) kept() bool {
+// isFinal reports whether a rejection with this code that is not retryable is the stored outcome
+// of its idempotency key. EventConflict is final because an event is never recorded with other
+// content: an earlier attempt got the same.
+func (c Code) isFinal() bool {
 	switch c {
-	case InsufficientFunds, NonceConflict, RefUsed, HoldEnded, NotBeneficiary, IdempotencyConflict:
+	case InsufficientFunds, NonceConflict, RefUsed, HoldNotActive, NotBeneficiary, IdempotencyConflict, EventConflict:
 		return true
 	default:
 		return false
 	}
 }
 
-// A Problem is a refusal, as the node said it.
+// A Problem is a rejection by the node.
 type Problem struct {
-	Told          `json:"-"`
+	RawResponse   `json:"-"`
 	Code          Code   `json:"code"`
 	Status        int    `json:"status"` // of HTTP
 	Detail        string `json:"detail"`
-	Retryable     bool   `json:"retryable"`      // the same request, with the same key, may fare better
+	Retryable     bool   `json:"retryable"`      // the same request with the same key may succeed later
 	DecisionID    string `json:"decision_id"`    //
-	ExpectedNonce int64  `json:"expected_nonce"` // of nonce_conflict; 0: not said
-	TxID          string `json:"txid"`           // of ref_used: who has it
-	Index         *int   `json:"index"`          // of a batch: the item that was in its way
+	ExpectedNonce int64  `json:"expected_nonce"` // of nonce_conflict; 0: unknown
+	TxID          string `json:"txid"`           // of ref_used: the transaction with this ref
+	Index         *int   `json:"index"`          // of a batch: the item or event that caused it
 }
 
-// Error says the problem in a sentence.
+// Error returns a sentence.
 func (p *Problem) Error() string {
 	text := string(p.Code) + ": " + strings.TrimSuffix(p.Detail, ".")
 	if p.Code == NonceConflict && p.ExpectedNonce > 0 {
@@ -95,29 +103,29 @@ func (p *Problem) Error() string {
 	return text
 }
 
-// Is reports that the problem has a Code.
+// Is reports whether the problem has a Code.
 func (p *Problem) Is(target error) bool {
 	code, ok := target.(Code)
 	return ok && p.Code == code
 }
 
-// ParseProblem reads a problem; false where it is none.
+// ParseProblem parses a problem. ok is false if raw is none.
 func ParseProblem(raw []byte) (*Problem, bool) {
-	p := &Problem{Told: Told{raw}}
+	p := &Problem{RawResponse: RawResponse{raw}}
 	if json.Unmarshal(raw, p) != nil || p.Code == "" {
 		return nil, false
 	}
 	return p, true
 }
 
-// Unknown is ErrUnknown, with what it takes to ask again.
-type Unknown struct {
-	Key   string // the idempotency key; empty where the operation has none
-	Tries int
-	Err   error // what the last try ended with
+// UnknownOutcome is ErrUnknown with what a repetition needs.
+type UnknownOutcome struct {
+	Key      string // the idempotency key; empty if the operation has none
+	Attempts int
+	Err      error // of the last attempt
 }
 
-func (u *Unknown) Error() string {
+func (u *UnknownOutcome) Error() string {
 	text := fmt.Sprintf("outcome unknown (%v)", u.Err)
 	if u.Key != "" {
 		text += ": ask again with the idempotency key " + u.Key
@@ -125,34 +133,34 @@ func (u *Unknown) Error() string {
 	return text
 }
 
-// Is reports ErrUnknown.
-func (u *Unknown) Is(target error) bool { return target == ErrUnknown }
+// Is reports whether target is ErrUnknown.
+func (u *UnknownOutcome) Is(target error) bool { return target == ErrUnknown }
 
-// Unwrap is what the last try ended with.
-func (u *Unknown) Unwrap() error { return u.Err }
+// Unwrap returns the error of the last attempt.
+func (u *UnknownOutcome) Unwrap() error { return u.Err }
 
-// strange is ErrStranger with what was heard.
-func strange(status int) error {
-	return fmt.Errorf("%w: %d %s", ErrStranger, status, http.StatusText(status))
+// foreignResponse returns ErrWrongNode with the status.
+func foreignResponse(status int) error {
+	return fmt.Errorf("%w: %d %s", ErrWrongNode, status, http.StatusText(status))
 }
 
-// Told is the bytes of an answer, or of a part of one, as they came.
-type Told struct {
+// RawResponse contains the bytes of a response, or of a part of one, as received.
+type RawResponse struct {
 	Raw []byte
 }
 
-// MarshalJSON is the bytes as they came.
-func (t Told) MarshalJSON() ([]byte, error) {
+// MarshalJSON returns the received bytes.
+func (t RawResponse) MarshalJSON() ([]byte, error) {
 	if t.Raw == nil {
 		return []byte("null"), nil
 	}
 	return t.Raw, nil
 }
 
-// parse reads what an answer says. Members that this version does not know are left.
+// parse parses a response. Unknown members are ignored.
 func parse[T any](raw []byte, to *T) error {
 	if err := json.Unmarshal(raw, to); err != nil {
-		return fmt.Errorf("%w: %w", ErrStranger, err)
+		return fmt.Errorf("%w: %w", ErrWrongNode, err)
 	}
 	return nil
 }

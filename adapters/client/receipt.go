@@ -11,16 +11,15 @@ import (
 	"macronode/core/digest"
 )
 
-// A Receipt is the durable proof that an operation was done. Of a freeze it has no
-// asset and no amount.
+// A Receipt is the durable proof of an operation. That of a freeze has no asset and no amount.
 type Receipt struct {
 	wire.Receipt
-	Told
-	Replayed bool // it was done before, under the same key
+	RawResponse
+	Replayed bool // the operation was executed before with the same key
 }
 
-// Verify computes the receipt's hash anew, over the bytes as they came: ErrReceipt
-// where they are not what it says.
+// Verify computes the hash of the receipt from its received bytes. It returns ErrReceipt if it
+// does not match.
 func (r *Receipt) Verify() error { return verify(r.Raw) }
 
 func verify(raw []byte) error {
@@ -28,8 +27,8 @@ func verify(raw []byte) error {
 	if err := parse(raw, &all); err != nil {
 		return err
 	}
-	var said string
-	if json.Unmarshal(all["receipt_hash"], &said) != nil {
+	var members string
+	if json.Unmarshal(all["receipt_hash"], &members) != nil {
 		return fmt.Errorf("%w: it has none", ErrReceipt)
 	}
 	delete(all, "receipt_hash")
@@ -41,60 +40,60 @@ func verify(raw []byte) error {
 		return fmt.Errorf("%w: %w", ErrReceipt, err)
 	}
 	sum := digest.Sum(canon)
-	if is := "b3:" + hex.EncodeToString(sum[:]); is != said {
+	if is := "b3:" + hex.EncodeToString(sum[:]); is != members {
 		return fmt.Errorf("%w: it is %s", ErrReceipt, is)
 	}
 	return nil
 }
 
 func parseReceipt(raw []byte) (*Receipt, error) {
-	r := &Receipt{Told: Told{raw}}
+	r := &Receipt{RawResponse: RawResponse{raw}}
 	if err := parse(raw, &r.Receipt); err != nil {
 		return nil, err
 	}
 	if r.Txid == "" {
-		return nil, fmt.Errorf("%w: a receipt without a txid", ErrStranger)
+		return nil, fmt.Errorf("%w: a receipt without a txid", ErrWrongNode)
 	}
 	return r, nil
 }
 
-// A Batch is what became of one: of an atomic one receipts, else a Result for each
-// item, in their order.
+// A Batch is the response to a batch: receipts if it is atomic, otherwise a Result for each item,
+// in order.
 type Batch struct {
-	Told
+	RawResponse
 	Receipts []*Receipt
 	Results  []Result
-	Replayed bool // it was decided before, under the same key
+	Replayed bool // it was decided before with the same key
 }
 
-// A Result is what became of an item: a receipt, or a problem.
+// A Result is the result of an item: a receipt or a problem.
 type Result struct {
-	Told
-	Status  int // of HTTP, as if it had been asked alone
+	RawResponse
+	Status  int // of HTTP, as if the item had been sent alone
 	Receipt *Receipt
 	Problem *Problem
 }
 
 func parseBatch(raw []byte) (*Batch, error) {
-	var said struct {
+	var members struct {
 		Receipts []jsontext.Value `json:"receipts"`
 		Results  []jsontext.Value `json:"results"`
 	}
-	if err := parse(raw, &said); err != nil {
+	if err := parse(raw, &members); err != nil {
 		return nil, err
 	}
-	if said.Receipts == nil && said.Results == nil {
-		return nil, fmt.Errorf("%w: a batch without items", ErrStranger)
+	if members.Receipts == nil && members.Results == nil {
+		return nil, fmt.Errorf("%w: a batch without items", ErrWrongNode)
 	}
-	b := &Batch{Told: Told{raw}}
-	for _, one := range said.Receipts {
+	b := &Batch{RawResponse: RawResponse{raw}}
+	for _, one := range members.Receipts {
 		r, err := parseReceipt(one)
 		if err != nil {
 			return nil, err
 		}
 		b.Receipts = append(b.Receipts, r)
 	}
-	for _, one := range said.Results {
+	for _, one := range members.Results {
 		r, err := parseResult(one)
 		if err != nil {
 			return nil, err
@@ -105,36 +104,36 @@ func parseBatch(raw []byte) (*Batch, error) {
 }
 
 func parseResult(raw []byte) (r Result, err error) {
-	var said struct {
+	var members struct {
 		Status  int            `json:"status"`
 		Receipt jsontext.Value `json:"receipt"`
 		Problem jsontext.Value `json:"problem"`
 	}
-	if err := parse(raw, &said); err != nil {
+	if err := parse(raw, &members); err != nil {
 		return r, err
 	}
-	r = Result{Told: Told{raw}, Status: said.Status}
-	if said.Receipt != nil {
-		r.Receipt, err = parseReceipt(said.Receipt)
+	r = Result{RawResponse: RawResponse{raw}, Status: members.Status}
+	if members.Receipt != nil {
+		r.Receipt, err = parseReceipt(members.Receipt)
 		return r, err
 	}
 	var ok bool
-	if r.Problem, ok = ParseProblem(said.Problem); !ok {
-		err = fmt.Errorf("%w: an item without an outcome", ErrStranger)
+	if r.Problem, ok = ParseProblem(members.Problem); !ok {
+		err = fmt.Errorf("%w: an item without an outcome", ErrWrongNode)
 	}
 	return r, err
 }
 
-// An Outcome is what an operation was answered with, shown again: one of three.
+// An Outcome is the stored response of an operation: one of three.
 type Outcome struct {
-	Told
+	RawResponse
 	Receipt *Receipt
 	Batch   *Batch
-	Problem *Problem // a refusal that its key keeps
+	Problem *Problem // a rejection that is stored for its key
 }
 
 func parseOutcome(raw []byte) (*Outcome, error) {
-	o := &Outcome{Told: Told{raw}}
+	o := &Outcome{RawResponse: RawResponse{raw}}
 	if b, err := parseBatch(raw); err == nil {
 		o.Batch = b
 		return o, nil

@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 		{"cut off", attempt{sent: true}, false, true, true},
 		{"busy", ours(429, Busy, true), false, true, false},
 		{"busy, after a doubt", ours(429, Busy, true), true, true, true},
-		{"no room for a key", ours(429, IdempotencyFull, true), true, true, true},
+		{"no room for a key", ours(429, IdempotencyCapacity, true), true, true, true},
 		{"not ready", ours(503, Unavailable, true), false, true, false},
 		{"not ready, after a doubt", ours(503, Unavailable, true), true, true, true},
 		{"not known yet", ours(504, OutcomeUnknown, true), false, true, true},
@@ -36,8 +36,11 @@ func TestJudge(t *testing.T) {
 		{"refused for good, after a doubt", ours(409, InsufficientFunds, false), true, false, false},
 		{"the nonce is used, after a doubt", ours(409, NonceConflict, false), true, false, false},
 		{"the ref is used, after a doubt", ours(409, RefUsed, false), true, false, false},
-		{"the hold is over, after a doubt", ours(409, HoldEnded, false), true, false, false},
+		{"the hold is over, after a doubt", ours(409, HoldNotActive, false), true, false, false},
 		{"another question under the key", ours(422, IdempotencyConflict, false), true, false, false},
+		{"an event with other content, after a doubt", ours(422, EventConflict, false), true, false, false},
+		{"an event that is too old, after a doubt", ours(422, EventTooOld, false), true, false, true},
+		{"no room for usage", ours(429, UsageCapacity, true), true, true, true},
 		{"not let in", ours(401, Unauthorized, false), false, false, false},
 		{"not let in any more", ours(401, Unauthorized, false), true, false, true},
 		{"may not, any more", ours(403, Forbidden, false), true, false, true},
@@ -52,12 +55,12 @@ func TestJudge(t *testing.T) {
 		{"somebody else refuses", attempt{status: 404, sent: true}, false, false, false},
 		{"somebody else refuses, after a doubt", attempt{status: 404, sent: true}, true, false, true},
 	} {
-		if again, still := judge(c.attempt, c.doubt, false); again != c.again || still != c.still {
+		if again, still := decideRetry(c.attempt, c.doubt, false); again != c.again || still != c.still {
 			t.Errorf("%s: again %v, doubt %v", c.name, again, still)
 		}
 	}
 	for _, patient := range []bool{false, true} {
-		if again, still := judge(ours(409, NonceConflict, true), true, patient); again != patient || !still {
+		if again, still := decideRetry(ours(409, NonceConflict, true), true, patient); again != patient || !still {
 			t.Errorf("the nonce is ahead: again %v, doubt %v", again, still)
 		}
 	}
@@ -66,17 +69,17 @@ func TestJudge(t *testing.T) {
 func TestPause(t *testing.T) {
 	for n, most := range []time.Duration{50, 100, 200, 400, 800, 1000, 1000} {
 		most *= time.Millisecond
-		if got := pause(n, 0, 0); got != 0 {
+		if got := retryDelay(n, 0, 0); got != 0 {
 			t.Errorf("the shortest pause after try %d is %v", n, got)
 		}
-		if got := pause(n, 0, 0.5); got != most/2 {
+		if got := retryDelay(n, 0, 0.5); got != most/2 {
 			t.Errorf("half a pause after try %d is %v", n, got)
 		}
-		if got := pause(n, 3*time.Second, 0.5); got != 3*time.Second+most/2 {
+		if got := retryDelay(n, 3*time.Second, 0.5); got != 3*time.Second+most/2 {
 			t.Errorf("told to wait 3s, it waits %v", got)
 		}
 	}
-	if got := pause(1<<30, 0, 0.5); got != mostPause/2 {
+	if got := retryDelay(1<<30, 0, 0.5); got != maxDelay/2 {
 		t.Error(got)
 	}
 }

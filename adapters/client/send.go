@@ -17,56 +17,56 @@ import (
 
 const jsonType = "application/json"
 
-// request is one thing that is asked, however often it is sent.
+// request is one call, however many attempts it has.
 type request struct {
-	build   func(body io.Reader) (*http.Request, error) // a try's own
-	body    []byte
-	effect  effect
-	key     string        // of what moves money
-	patient bool          // a nonce that is ahead is worth another try
-	wait    time.Duration // how long the answer may be held back, beside what a try takes
+	newRequest    func(body io.Reader) (*http.Request, error) // for each attempt
+	body          []byte
+	effect        effect
+	key           string        // of a write
+	waitsForNonce bool          // a nonce that is ahead is retried
+	wait          time.Duration // how long the node may hold the response, in addition to AttemptTimeout
 }
 
-// effect is what asking twice would do.
+// effect is what a repetition causes.
 type effect uint8
 
 const (
-	none    effect = iota // it changes nothing
-	onceFor               // it is done once, however often it is asked
-	each                  // it is done as often as it is asked
+	noEffect         effect = iota // a read
+	idempotentEffect               // executed once for its key
+	repeatedEffect                 // executed at each repetition
 )
 
-// answer is one that was not a refusal.
-type answer struct {
+// response is a successful response.
+type response struct {
 	status   int
 	body     []byte
 	replayed bool
 }
 
-// ask sends a request until there is an answer to keep, or tries or time are over. Its
-// error is a *Problem, an *Unknown, or why there is no answer.
-func (c *Client) ask(ctx context.Context, q request) (answer, error) {
-	began, doubt := c.o.World.Now(), false
+// do sends a request until there is a final response, or attempts or time are used up. Its error
+// is a *Problem, an *UnknownOutcome, or why there is no response.
+func (c *Client) do(ctx context.Context, q request) (response, error) {
+	began, inDoubt := c.options.Environment.Now(), false
 	for n := 1; ; n++ {
-		limit := c.o.Try + q.wait
-		if c.o.Patience > 0 {
-			limit = min(limit, began.Add(c.o.Patience).Sub(c.o.World.Now()))
+		limit := c.options.AttemptTimeout + q.wait
+		if c.options.RetryTimeout > 0 {
+			limit = min(limit, began.Add(c.options.RetryTimeout).Sub(c.options.Environment.Now()))
 		}
-		a, got, err := c.try(ctx, q, limit)
-		again, still := judge(a, doubt, q.patient)
-		if doubt = still; doubt && q.effect == each {
-			again = false
+		a, result, err := c.attempt(ctx, q, limit)
+		retry, still := decideRetry(a, inDoubt, q.waitsForNonce)
+		if inDoubt = still; inDoubt && q.effect == repeatedEffect {
+			retry = false
 		}
-		wait := pause(n-1, a.after, c.o.World.Roll())
-		if !again || n == c.o.Tries || !c.intime(ctx, began, wait) || c.o.World.Sleep(ctx, wait) != nil {
-			return got, q.end(doubt, n, err)
+		wait := retryDelay(n-1, a.after, c.options.Environment.Rand())
+		if !retry || n == c.options.MaxAttempts || !c.hasTimeFor(ctx, began, wait) || c.options.Environment.Sleep(ctx, wait) != nil {
+			return result, q.result(inDoubt, n, err)
 		}
 	}
 }
 
-// intime reports that after a wait there is time for another try.
-func (c *Client) intime(ctx context.Context, began time.Time, wait time.Duration) bool {
-	if c.o.Patience > 0 && !c.o.World.Now().Add(wait).Before(began.Add(c.o.Patience)) {
+// hasTimeFor reports whether another attempt may begin after a wait.
+func (c *Client) hasTimeFor(ctx context.Context, began time.Time, wait time.Duration) bool {
+	if c.options.RetryTimeout > 0 && !c.options.Environment.Now().Add(wait).Before(began.Add(c.options.RetryTimeout)) {
 		return false
 	}
 	if until, ok := ctx.Deadline(); ok && time.Until(until) <= wait {
@@ -75,16 +75,16 @@ func (c *Client) intime(ctx context.Context, began time.Time, wait time.Duration
 	return ctx.Err() == nil
 }
 
-// end is what a request ends with.
-func (q *request) end(doubt bool, tries int, err error) error {
-	if err != nil && doubt && q.effect != none {
-		return &Unknown{Key: q.key, Tries: tries, Err: err}
+// result returns the error of a request.
+func (q *request) result(doubt bool, tries int, err error) error {
+	if err != nil && doubt && q.effect != noEffect {
+		return &UnknownOutcome{Key: q.key, Attempts: tries, Err: err}
 	}
 	return err
 }
 
-// try sends a request once.
-func (c *Client) try(ctx context.Context, q request, limit time.Duration) (a attempt, got answer, err error) {
+// attempt sends a request once.
+func (c *Client) attempt(ctx context.Context, q request, limit time.Duration) (a attempt, got response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	resp, sent, err := c.send(ctx, q)
@@ -92,10 +92,10 @@ func (c *Client) try(ctx context.Context, q request, limit time.Duration) (a att
 		return attempt{sent: sent}, got, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it has been read
-	a = attempt{sent: true, after: retryAfter(resp.Header.Get("Retry-After"), c.o.World.Now())}
+	a = attempt{sent: true, after: retryAfter(resp.Header.Get("Retry-After"), c.options.Environment.Now())}
 	if got.body, err = c.read(resp.Body); err != nil {
-		if errors.Is(err, errLong) {
-			a.status = http.StatusInternalServerError // again, it would be as long
+		if errors.Is(err, errResponseTooLong) {
+			a.status = http.StatusInternalServerError // not retryable: it would be as long again
 		}
 		return a, got, err
 	}
@@ -106,22 +106,22 @@ func (c *Client) try(ctx context.Context, q request, limit time.Duration) (a att
 	}
 	p, ok := ParseProblem(got.body)
 	if !ok || got.status < 400 {
-		return a, got, strange(got.status)
+		return a, got, foreignResponse(got.status)
 	}
 	p.Status, a.code, a.retryable = got.status, p.Code, p.Retryable
 	return a, got, p
 }
 
-// send sends a request, and says whether it may have reached somebody.
+// send sends a request. The second result reports whether it may have reached the node.
 func (c *Client) send(ctx context.Context, q request) (*http.Response, bool, error) {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	r, err := q.build(bytes.NewReader(q.body))
+	r, err := q.newRequest(bytes.NewReader(q.body))
 	if err != nil {
 		return nil, false, fmt.Errorf("client: make the request: %w", err)
 	}
 	r = r.WithContext(ctx)
-	r.GetBody = nil // what is sent again is sent by us, counted and paused for
+	r.GetBody = nil // net/http must not resend: attempts are counted and delayed here
 	r.Header.Set("Authorization", "Bearer "+c.key)
 	if r.Header.Get("Accept") == "" {
 		r.Header.Set("Accept", jsonType+", application/problem+json")
@@ -131,32 +131,32 @@ func (c *Client) send(ctx context.Context, q request) (*http.Response, bool, err
 		return resp, true, nil
 	}
 	if why := new(url.Error); errors.As(err, &why) {
-		err = why.Err // it names the address itself
+		err = why.Err // its text repeats the address
 	}
 	return nil, sent.Load(), fmt.Errorf("the node does not answer: %w", err)
 }
 
-var errLong = errors.New("the answer is longer than is read")
+var errResponseTooLong = errors.New("the answer is longer than is read")
 
-// read reads an answer, up to a bound.
+// read reads a response up to the limit.
 func (c *Client) read(from io.Reader) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(from, c.o.MaxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(from, c.options.MaxResponseBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the node does not answer: read: %w", err)
-	case int64(len(body)) > c.o.MaxAnswer:
-		return nil, fmt.Errorf("%w: %d bytes", errLong, c.o.MaxAnswer)
+	case int64(len(body)) > c.options.MaxResponseBytes:
+		return nil, fmt.Errorf("%w: %d bytes", errResponseTooLong, c.options.MaxResponseBytes)
 	}
 	return body, nil
 }
 
-// look asks what changes nothing.
-func (c *Client) look(ctx context.Context, build func() (*http.Request, error)) ([]byte, error) {
-	got, err := c.ask(ctx, request{build: func(io.Reader) (*http.Request, error) { return build() }})
+// get sends a read.
+func (c *Client) get(ctx context.Context, build func() (*http.Request, error)) ([]byte, error) {
+	got, err := c.do(ctx, request{newRequest: func(io.Reader) (*http.Request, error) { return build() }})
 	return got.body, err
 }
 
-// encode writes a body, once for all tries.
+// encode encodes a body once for all attempts.
 func encode(v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {

@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// The examples speak to a real node, of this tree: one process for all of them.
+// The examples use a real node, built from this tree: one process for all of them.
 var spawned struct {
 	*exec.Cmd
 	dir string
 }
 
-// node is where it listens, and a key that may do all. It is begun when it is first
-// asked for.
+// node returns its address and a key with all scopes. It starts the node at the first call.
 var node = sync.OnceValues(func() (address, key string) {
 	dir, err := os.MkdirTemp("", "client-example-")
 	if err != nil {
@@ -24,9 +23,9 @@ var node = sync.OnceValues(func() (address, key string) {
 	spawned.dir = dir
 	binary := filepath.Join(dir, "macronode")
 	build := exec.Command("go", "build", "-o", binary, "macronode/cmd/macronode")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as everywhere, also where a check for races needs C
-	if said, err := build.CombinedOutput(); err != nil {
-		panic(string(said))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as everywhere, even where the race detector needs cgo
+	if output, err := build.CombinedOutput(); err != nil {
+		panic(string(output))
 	}
 	cmd := exec.Command(binary, "dev", "--json", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 	cmd.Env = []string{"TMPDIR=" + dir}
@@ -48,7 +47,7 @@ var node = sync.OnceValues(func() (address, key string) {
 	return greeting.HTTP, greeting.Key
 })
 
-// stop ends what was spawned.
+// stop ends the process.
 func stop(code int) {
 	if spawned.Cmd != nil {
 		_ = spawned.Process.Kill()

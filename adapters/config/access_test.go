@@ -9,11 +9,11 @@ import (
 	"macronode/adapters/accesslog"
 )
 
-// TestHowManyLines: both pages say of how many requests a second each has its line.
-func TestHowManyLines(t *testing.T) {
-	for page, says := range map[string]string{"../../docs/config.md": "Above %d lines a second", "../../docs/how-to/find-the-cause.md": "Above %d lines a second"} {
+// TestLogSampleRatesAreDocumented: both line state how many requests per second are logged.
+func TestLogSampleRatesAreDocumented(t *testing.T) {
+	for page, line := range map[string]string{"../../docs/config.md": "Above %d lines a second", "../../docs/how-to/find-the-cause.md": "Above %d lines a second"} {
 		text, err := os.ReadFile(page)
-		if want := fmt.Sprintf(says, accesslog.Each); err != nil || !strings.Contains(string(text), want) {
+		if want := fmt.Sprintf(line, accesslog.Each); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s does not say %q: %v", page, want, err)
 		}
 	}

@@ -10,8 +10,7 @@ import (
 	"macronode/core/types"
 )
 
-// lists says what is wrong with the entries of lists, alone and together, where their tags
-// do not say it.
+// lists checks the entries of lists, alone and together, beyond what their tags state.
 func (c *Config) lists() (wrong []error) {
 	refuse := func(place, of, format string, args ...any) {
 		wrong = append(wrong, fmt.Errorf("%s (%s) %s", place, c.layer(of), fmt.Sprintf(format, args...)))
@@ -28,6 +27,11 @@ func (c *Config) lists() (wrong []error) {
 				duration(h.Timeout), duration(h.Interval))
 		}
 	}
+	for i := range c.Storage.Providers {
+		c.provider(i, func(part, format string, args ...any) {
+			refuse(fmt.Sprintf("storage.providers[%d]%s", i, part), "storage.providers", format, args...)
+		})
+	}
 	for i := range c.Routes {
 		c.route(i, func(part, format string, args ...any) {
 			refuse(fmt.Sprintf("routes[%d]%s", i, part), "routes", format, args...)
@@ -36,10 +40,10 @@ func (c *Config) lists() (wrong []error) {
 	return wrong
 }
 
-// A refuser says what is wrong with a part of an entry.
+// A refuser reports what is wrong with a part of an entry.
 type refuser func(part, format string, args ...any)
 
-const longestSpan = 366 * 24 * time.Hour // in which a whole burst comes back
+const longestSpan = 366 * 24 * time.Hour // longest time in which a burst refills
 
 func (c *Config) quota(at int, refuse refuser) {
 	q := &c.Quotas[at]
@@ -65,7 +69,7 @@ func (c *Config) quota(at int, refuse refuser) {
 	}
 }
 
-// counts sees that the route of a quota is there, and takes whom the quota is for.
+// counts checks that the route of a quota exists, and sets the classes of the quota.
 func (c *Config) counts(q *Quota, refuse refuser) {
 	at, ok := c.Route(q.Route)
 	switch {
@@ -112,7 +116,7 @@ func (c *Config) route(at int, refuse refuser) {
 	}
 }
 
-// requires sees that it can be told whether what a route needs is well.
+// requires checks that the health of a required upstream is known.
 func (c *Config) requires(r *Route, refuse refuser) {
 	if !r.Required {
 		return
@@ -127,7 +131,7 @@ func (c *Config) requires(r *Route, refuse refuser) {
 	}
 }
 
-// allows looks at the CORS of a route.
+// allows checks the CORS of a route.
 func (r *Route) allows(refuse refuser) {
 	o := &r.CORS
 	if len(o.Origins) == 0 && (len(o.Methods) > 0 || len(o.Headers) > 0 || len(o.Expose) > 0 || o.Credentials) {
@@ -151,7 +155,7 @@ func (r *Route) allows(refuse refuser) {
 	}
 }
 
-// hydrates looks at a route's parts.
+// hydrates checks the parts of a route.
 func (c *Config) hydrates(r *Route, refuse refuser) {
 	for i, part := range r.Hydrate {
 		c.serves(part.Upstream, fmt.Sprintf(".hydrate[%d].upstream", i), refuse)
@@ -170,7 +174,7 @@ func (c *Config) hydrates(r *Route, refuse refuser) {
 	}
 }
 
-// serves sees that an upstream is there.
+// serves checks that an upstream exists.
 func (c *Config) serves(name, part string, refuse refuser) {
 	switch _, ok := c.Upstream(name); {
 	case ok:
@@ -185,7 +189,7 @@ func (c *Config) serves(name, part string, refuse refuser) {
 	}
 }
 
-// same reports that two routes fit the same requests equally well.
+// same reports whether two routes match the same requests equally well.
 func (r *Route) same(as *Route) bool {
 	if r.Host != as.Host || strings.TrimRight(r.Path, "/") != strings.TrimRight(as.Path, "/") ||
 		!strings.EqualFold(r.Header.Name, as.Header.Name) || r.Header.Value != as.Header.Value {

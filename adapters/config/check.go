@@ -8,11 +8,12 @@ import (
 	"strconv"
 	"strings"
 
+	"macronode/adapters/httpcheck"
 	"macronode/core/types"
 )
 
-// Check says what is wrong with the values, each alone and together: one sentence
-// each, in the order of the tree. It looks at nothing but c.
+// Check checks the values, each alone and together. It returns one sentence per problem, in the
+// order of the tree. It reads only c.
 func (c *Config) Check() (wrong []error) {
 	for _, leaf := range keys(c) {
 		for _, k := range leaf.parts() {
@@ -21,7 +22,7 @@ func (c *Config) Check() (wrong []error) {
 			}
 		}
 	}
-	for _, rule := range [...]func() error{c.places, c.addresses, c.tls, c.ceilings, c.rooms, c.times, c.turns, c.tickets} {
+	for _, rule := range [...]func() error{c.places, c.addresses, c.s3, c.price, c.copies, c.tls, c.ceilings, c.rooms, c.times, c.turns, c.tickets} {
 		if err := rule(); err != nil {
 			wrong = append(wrong, err)
 		}
@@ -29,7 +30,7 @@ func (c *Config) Check() (wrong []error) {
 	return append(wrong, c.lists()...)
 }
 
-// within reports that k's value is in its range.
+// within reports whether k's value is in its range.
 func (k key) within() bool {
 	if isList(k.value.Type()) {
 		return k.value.Len() <= k.most()
@@ -58,7 +59,10 @@ func (c *Config) addresses() error {
 	for _, a := range [...]struct {
 		key, text string
 		proves    bool
-	}{{"listen.http", c.Listen.HTTP, c.Listen.TLS.Cert != ""}, {"listen.admin", c.Listen.Admin, c.Listen.TLS.Admin}} {
+	}{{"listen.http", c.Listen.HTTP, c.Listen.TLS.Cert != ""}, {"listen.admin", c.Listen.Admin, c.Listen.TLS.Admin}, {"listen.s3", c.Listen.S3, c.Listen.TLS.Cert != ""}} {
+		if a.text == "" && a.key == "listen.s3" {
+			continue
+		}
 		local, ok := address(a.text)
 		switch {
 		case !ok:
@@ -68,14 +72,51 @@ func (c *Config) addresses() error {
 				a.key, c.layer(a.key), a.text)
 		}
 	}
-	if c.Listen.HTTP == c.Listen.Admin && !strings.HasSuffix(c.Listen.HTTP, ":0") {
-		return fmt.Errorf("listen.admin (%s) is listen.http (%s): each listener wants an address of its own",
-			c.layer("listen.admin"), c.layer("listen.http"))
+	for _, p := range [...]struct{ key, text, other, same string }{{"listen.admin", c.Listen.Admin, "listen.http", c.Listen.HTTP},
+		{"listen.s3", c.Listen.S3, "listen.http", c.Listen.HTTP}, {"listen.s3", c.Listen.S3, "listen.admin", c.Listen.Admin}} {
+		if p.text == p.same && !strings.HasSuffix(p.text, ":0") {
+			return fmt.Errorf("%s (%s) is %s (%s): each listener wants an address of its own", p.key, c.layer(p.key), p.other, c.layer(p.other))
+		}
 	}
 	return nil
 }
 
-// tls sees that there is a certificate with its key, or nothing requires one.
+// price checks the accounts and the asset of a price.
+func (c *Config) price() error {
+	p := &c.Storage.Price
+	if p.PerMiB == 0 {
+		return nil
+	}
+	if err := types.CheckAsset(p.Asset); err != nil {
+		return fmt.Errorf("storage.price.asset (%s) is %q: storage.price.per_mib requires the name of an asset: %w", c.layer("storage.price.asset"), p.Asset, err)
+	}
+	for _, a := range [...]struct{ key, text string }{{"storage.price.payer", p.Payer}, {"storage.price.beneficiary", p.Beneficiary}} {
+		if err := types.CheckUserAccount(a.text); err != nil {
+			return fmt.Errorf("%s (%s) is %q: %w", a.key, c.layer(a.key), a.text, err)
+		}
+	}
+	if p.Payer == p.Beneficiary {
+		return fmt.Errorf("storage.price.beneficiary (%s) is storage.price.payer (%s): the price moves from one account to another", c.layer("storage.price.beneficiary"), c.layer("storage.price.payer"))
+	}
+	return nil
+}
+
+// s3 checks the names of the S3 interface.
+func (c *Config) s3() error {
+	s := &c.Storage.S3
+	plain := func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}
+	if s.Region == "" || len(s.Region) > 64 || strings.ContainsFunc(s.Region, plain) {
+		return fmt.Errorf("storage.s3.region (%s) is %q: must be 1 to 64 letters, digits and hyphens", c.layer("storage.s3.region"), s.Region)
+	}
+	if name, ok := httpcheck.Host(s.Domain); !ok || name != s.Domain {
+		return fmt.Errorf("storage.s3.domain (%s) is %q: must be a host name in lowercase without a port, or nothing", c.layer("storage.s3.domain"), s.Domain)
+	}
+	return nil
+}
+
+// tls checks that there is a certificate with its key, if one is needed.
 func (c *Config) tls() error {
 	t := &c.Listen.TLS
 	without := func(key, value string, lacks string) error {
@@ -97,8 +138,8 @@ func (c *Config) tls() error {
 	return nil
 }
 
-// address reports that a text is one, and whether only this machine can reach it.
-// Names are not looked up: but for localhost they count as beyond.
+// address reports whether a text is an address, and whether only this machine can reach it. Names
+// are not resolved: all except localhost count as reachable by others.
 func address(text string) (local, ok bool) {
 	if path, unix := strings.CutPrefix(text, "unix:"); unix {
 		return true, path != ""
@@ -125,7 +166,7 @@ func (c *Config) ceilings() error {
 	return nil
 }
 
-// rooms sees that no part is larger than its whole.
+// rooms checks that no part is larger than its whole.
 func (c *Config) rooms() error {
 	l, i := &c.Wallet.Limits, &c.Wallet.Idempotency
 	for _, r := range [...]struct {
@@ -137,7 +178,7 @@ func (c *Config) rooms() error {
 		{"wallet.limits.tenant_assets", "wallet.limits.assets", l.TenantAssets, l.Assets},
 		{"wallet.idempotency.max_keys_per_tenant", "wallet.idempotency.keys", i.Share, i.Keys},
 		{"queue.flow_share", "queue.class_share", c.Queue.Flow, c.Queue.Class},
-		{"permits.wallet", "node.in_flight", c.Permits.Money, c.Node.InFlight},
+		{"permits.wallet", "node.in_flight", c.Permits.Wallet, c.Node.InFlight},
 	} {
 		if r.has > r.of {
 			return c.exceeds(r.part, r.has, r.whole, r.of)
@@ -160,22 +201,22 @@ func (c *Config) times() error {
 	return nil
 }
 
-// turns sees that somebody is served.
+// turns checks that some class is served.
 func (c *Config) turns() error {
 	if c.Queue.Weights == (Weights{}) {
-		return fmt.Errorf("queue.weights.internal (%s), queue.weights.authed (%s) and queue.weights.anon (%s) are 0: one of them wants more, or nobody is served",
+		return fmt.Errorf("queue.weights.internal (%s), queue.weights.authed (%s) and queue.weights.anon (%s) are 0: one of them must be higher, otherwise no request is served",
 			c.layer("queue.weights.internal"), c.layer("queue.weights.authed"), c.layer("queue.weights.anon"))
 	}
 	return nil
 }
 
-// tickets sees that there is one for each request that waits or is at work.
+// tickets checks that there is a ticket for each waiting or running request.
 func (c *Config) tickets() error {
 	q, p := &c.Queue, &c.Permits
 	// each class has slots for all of them
-	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + q.Storage + p.Money + p.Lists + p.Beyond + p.Streams + p.Storage); all > types.MaxTickets {
+	if all := 3 * (q.Wallet + q.Query + q.Proxy + q.Streams + q.Storage + p.Wallet + p.Query + p.Proxy + p.Streams + p.Storage); all > types.MaxTickets {
 		return fmt.Errorf("permits.wallet (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
-			c.layer("permits.wallet"), p.Money, all, types.MaxTickets)
+			c.layer("permits.wallet"), p.Wallet, all, types.MaxTickets)
 	}
 	return nil
 }
@@ -185,7 +226,7 @@ func (c *Config) exceeds(part string, has any, whole string, of any) error {
 		part, c.layer(part), has, whole, c.layer(whole), of)
 }
 
-// layer names the layer that set a key.
+// layer returns the name of the layer that set a key.
 func (c *Config) layer(path string) string {
 	if from := c.from[path]; from != "" {
 		return from
@@ -193,7 +234,7 @@ func (c *Config) layer(path string) string {
 	return "default"
 }
 
-// origin is the layer of k and, where it follows another key, which.
+// origin returns the layer of k and, if k follows another key, that key.
 func (c *Config) origin(k key) string {
 	if leader, ok := k.follows(); ok && c.from[k.path] == "" {
 		return "default: as " + leader

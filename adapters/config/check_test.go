@@ -8,12 +8,12 @@ import (
 	"macronode/core/types"
 )
 
-// Check over values alone: no layer is needed to be right or wrong.
+// TestCheck tests Check on values without layers.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Config)
-		want   string // empty: nothing is wrong
+		want   string // empty: valid
 	}{
 		{"defaults", func(*Config) {}, ""},
 		{"no directory", func(c *Config) { c.Data = "" }, `data (default) is "": must be the path of a directory`},
@@ -30,10 +30,10 @@ func TestCheck(t *testing.T) {
 		{"a neighbour's network", func(c *Config) { c.Listen.HTTP = "192.168.0.7:80" }, `listen.http (default) is "192.168.0.7:80", which is beyond loopback: requires listen.tls, or listen.insecure: true, for it has no TLS`},
 		{"admin everywhere", func(c *Config) { c.Listen.Admin = "0.0.0.0:1" }, `listen.admin (default) is "0.0.0.0:1", which is beyond loopback: requires listen.tls, or listen.insecure: true, for it has no TLS`},
 		{"a name that only looks local", func(c *Config) { c.Listen.HTTP = "localhost.example:1" }, `listen.http (default) is "localhost.example:1", which is beyond loopback: requires listen.tls, or listen.insecure: true, for it has no TLS`},
-		{"said aloud", func(c *Config) { c.Listen.HTTP, c.Listen.Insecure = ":8080", true }, ""},
+		{"insecure is set", func(c *Config) { c.Listen.HTTP, c.Listen.Insecure = ":8080", true }, ""},
 		{"everywhere, with TLS", func(c *Config) { c.Listen.HTTP, c.Listen.TLS.Cert, c.Listen.TLS.Key = ":8080", "c", "k" }, ""},
 		{"admin everywhere, with TLS", func(c *Config) { c.Listen.Admin, c.Listen.TLS = ":8081", TLS{"c", "k", "required", true} }, ""},
-		{"admin everywhere, with TLS of the other alone", func(c *Config) { c.Listen.Admin, c.Listen.TLS.Cert, c.Listen.TLS.Key = ":8081", "c", "k" }, `listen.admin (default) is ":8081", which is beyond loopback: requires listen.tls, or listen.insecure: true, for it has no TLS`},
+		{"admin everywhere, with TLS of the other listener only", func(c *Config) { c.Listen.Admin, c.Listen.TLS.Cert, c.Listen.TLS.Key = ":8081", "c", "k" }, `listen.admin (default) is ":8081", which is beyond loopback: requires listen.tls, or listen.insecure: true, for it has no TLS`},
 		{"a certificate without key", func(c *Config) { c.Listen.TLS.Cert = "c" }, `listen.tls.cert (default) is "c": requires listen.tls.key too`},
 		{"a key without certificate", func(c *Config) { c.Listen.TLS.Key = "k" }, `listen.tls.key (default) is "k": requires listen.tls.cert too`},
 		{"a certificate with a zero byte", func(c *Config) { c.Listen.TLS.Cert, c.Listen.TLS.Key = "c\x00", "k" }, `listen.tls.cert (default) or listen.tls.key (default) has a zero byte: each wants the path of a file`},
@@ -54,24 +54,24 @@ func TestCheck(t *testing.T) {
 		{"more at once than a day", func(c *Config) { c.Wallet.Limits.Day = types.MinorUnits(5) }, `wallet.limits.max_amount (default) is 100000000000000000000: must be at most wallet.limits.max_daily_debit (default), which is 5`},
 		{"more at once than is issued", func(c *Config) { c.Wallet.Limits.IssueDay = types.MinorUnits(5) }, `wallet.limits.max_amount (default) is 100000000000000000000: must be at most wallet.limits.max_daily_issue (default), which is 5`},
 		{"the most there may be", func(c *Config) { c.Wallet.Limits.Day, c.Wallet.Limits.IssueDay = types.MaxSupply(), types.MaxSupply() }, ""},
-		{"nothing at once", func(c *Config) { c.Wallet.Limits.Amount = types.Amount{} }, `wallet.limits.max_amount (default) is 0: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{"amount limit 0", func(c *Config) { c.Wallet.Limits.Amount = types.Amount{} }, `wallet.limits.max_amount (default) is 0: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{"more than there may be", func(c *Config) { c.Wallet.Limits.Day = types.Amount{Hi: 1 << 63} }, `wallet.limits.max_daily_debit (default) is 170141183460469231731687303715884105728: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{"stalled once failed", func(c *Config) { c.Journal.Stall, c.Journal.Fail = time.Second, time.Second }, `journal.stall_threshold (default) is 1s: must be less than journal.sync_timeout (default), which is 1s`},
 		{"a tenant waits more than its class", func(c *Config) { c.Queue.Class = 24 }, `queue.flow_share (default) is 25: must be at most queue.class_share (default), which is 24`},
 		{"a tenant waits as much as its class", func(c *Config) { c.Queue.Flow = 33 }, ""},
 		{"two classes keep the third out", func(c *Config) { c.Queue.Class = 34 }, `queue.class_share (default) is 34: must be a whole number from 1 to 33`},
 		{"more permits than are taken in", func(c *Config) { c.Node.InFlight = 511 }, `permits.wallet (default) is 512: must be at most node.in_flight (default), which is 511`},
-		{"paced for longer than anybody waits", func(c *Config) { c.Queue.MaxWait = time.Millisecond - 1 }, `queue.max_pacing_delay (default) is 1ms: must be at most queue.max_wait (default), which is 999.999µs`},
-		{"nobody waits", func(c *Config) { c.Queue.MaxWait, c.Queue.Pace = 0, 0 }, ""},
-		{"nobody is served", func(c *Config) { c.Queue.Weights = Weights{} }, `queue.weights.internal (default), queue.weights.authed (default) and queue.weights.anon (default) are 0: one of them wants more, or nobody is served`},
+		{"pacing longer than max_wait", func(c *Config) { c.Queue.MaxWait = time.Millisecond - 1 }, `queue.max_pacing_delay (default) is 1ms: must be at most queue.max_wait (default), which is 999.999µs`},
+		{"max_wait 0", func(c *Config) { c.Queue.MaxWait, c.Queue.Pace = 0, 0 }, ""},
+		{"all weights 0", func(c *Config) { c.Queue.Weights = Weights{} }, `queue.weights.internal (default), queue.weights.authed (default) and queue.weights.anon (default) are 0: one of them must be higher, otherwise no request is served`},
 		{"only one class is served", func(c *Config) { c.Queue.Weights = Weights{Authed: 1} }, ""},
-		{"as many as there are tickets", func(c *Config) { c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 - 64 - 128 }, ""},
+		{"as many as there are tickets", func(c *Config) { c.Queue.Proxy = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 - 64 - 128 }, ""},
 		{"one more than there are tickets", func(c *Config) {
-			c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 - 64 - 128 + 1
+			c.Queue.Proxy = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 - 64 - 128 + 1
 		}, `permits.wallet (default) is 512, which with all other permits and queues, three times, is 65538: they want at most 65536 together`},
-		{"no permits", func(c *Config) { c.Permits.Beyond = 0 }, `permits.proxy (default) is 0: must be a whole number from 1 to 21845`},
-		{"no queue", func(c *Config) { c.Queue.Lists = 0 }, `queue.query (default) is 0: must be a whole number from 3 to 65536`},
-		{"no queue for each class", func(c *Config) { c.Queue.Money = 2 }, `queue.wallet (default) is 2: must be a whole number from 3 to 65536`},
+		{"no permits", func(c *Config) { c.Permits.Proxy = 0 }, `permits.proxy (default) is 0: must be a whole number from 1 to 21845`},
+		{"no queue", func(c *Config) { c.Queue.Query = 0 }, `queue.query (default) is 0: must be a whole number from 3 to 65536`},
+		{"no queue for each class", func(c *Config) { c.Queue.Wallet = 2 }, `queue.wallet (default) is 2: must be a whole number from 3 to 65536`},
 		{"header larger than any", func(c *Config) { c.HTTP.HeaderBytes = 64<<10 + 1 }, `http.header_bytes (default) is 65537B: must be a size such as 512KiB, 256MiB or 1GiB, from 4KiB to 64KiB`},
 		{"an entry out of range", func(c *Config) {
 			c.Quotas = []Quota{{Scope: types.ScopePeer, Requests: Rate{1, time.Second}, Burst: Burst{Units: 1<<40 + 1}}}

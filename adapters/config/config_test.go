@@ -14,8 +14,8 @@ import (
 	"macronode/core/types"
 )
 
-// sources are the given YAML, variables and flags (key=text). The file is
-// ./node.yaml of a directory of the test's own.
+// sources returns the given YAML, variables and flags (key=text). The file is ./node.yaml in a
+// temporary directory.
 func sources(t *testing.T, yaml string, environ []string, flags ...string) Sources {
 	t.Helper()
 	s := Sources{Environ: environ, Elsewhere: []string{"MACRONODE_URL"}}
@@ -33,7 +33,7 @@ func sources(t *testing.T, yaml string, environ []string, flags ...string) Sourc
 	return s
 }
 
-func TestEachLayerIsOverTheOneBefore(t *testing.T) {
+func TestLaterLayersOverride(t *testing.T) {
 	yaml := "listen: {max_conns: 1}\nwallet:\n  idempotency:\n    ttl: 1h\nlog:\nnode: {lame_duck: 10s}\n"
 	environ := []string{"HOME=/", "MACRONODE_WALLET__IDEMPOTENCY__TTL=2h", "MACRONODE_NODE__LAME_DUCK=20s", "MACRONODE_URL=x"}
 	c, err := Load(sources(t, yaml, environ, "node.lame_duck=30s"))
@@ -61,7 +61,7 @@ func TestEachLayerIsOverTheOneBefore(t *testing.T) {
 	}
 }
 
-func TestAKeyFollowsItsLeaderUntilItIsSet(t *testing.T) {
+func TestKeyFollowsAnotherUntilSet(t *testing.T) {
 	c, err := Load(sources(t, "", nil, "wallet.limits.accounts=7", "wallet.limits.tenant_assets=3", "wallet.limits.max_daily_debit=200000000000000000000"))
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +72,14 @@ func TestAKeyFollowsItsLeaderUntilItIsSet(t *testing.T) {
 	}
 }
 
-// Every refusal is one sentence with the key, the layer and what is allowed.
-func TestRefusals(t *testing.T) {
+// Every error is one sentence with the key, the layer and the allowed values.
+func TestErrorsNameKeyAndLayer(t *testing.T) {
 	for _, c := range []struct {
 		yaml, environ, set, want string
 	}{
-		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is not a configuration key: valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, tls`},
+		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is not a configuration key: valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, s3, tls`},
 		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": must be host:port, with a port from 0 to 65535, or unix:PATH`},
-		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
+		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
 		{yaml: "wallet: {limits: {max_daily_debit: {a: 1}}}", want: `wallet.limits.max_daily_debit (file node.yaml) is a section: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{yaml: "wallet: {limits: {max_daily_debit: 5}}", want: `wallet.limits.max_daily_debit (file node.yaml) is 5: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{yaml: "api_keys: '5'", want: `api_keys (file node.yaml) is "5": must be a whole number from 1 to 100000`},
@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		{yaml: "listen: {insecure: yes please}", want: `listen.insecure (file node.yaml) is "yes please": must be true or false`},
 		{yaml: "listen: {insecure: 'true'}", want: `listen.insecure (file node.yaml) is "true": must be true or false`},
 		{yaml: "data: 5", want: `data (file node.yaml) is 5: must be the path of a directory`},
-		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: must be a section, valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, tls`},
+		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: must be a section, valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, s3, tls`},
 		{yaml: "listen:\n  http: a\n  http: b", want: `file node.yaml has the key http twice, in lines 2 and 3: once is allowed`},
 		{yaml: "a: 1\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "---\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
@@ -101,16 +101,16 @@ func TestRefusals(t *testing.T) {
 		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is not a configuration key: MACRONODE_LISTEN__HTTP is one`},
 		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is not a configuration key: did you mean MACRONODE_LISTEN__HTTP? Two underscores separate section and key`},
 		{environ: "MACRONODE_LISTEN_HTTP=x", want: `MACRONODE_LISTEN_HTTP (environment) is not a configuration key: did you mean MACRONODE_LISTEN__HTTP? Two underscores separate section and key`},
-		{environ: "MACRONODE_JOURNAL_RESERVE__BYTES=x", want: `MACRONODE_JOURNAL_RESERVE__BYTES (environment) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
-		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is not a configuration key: valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, tls`},
-		{environ: "MACRONODE_PORT=8080", want: `MACRONODE_PORT (environment) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
+		{environ: "MACRONODE_JOURNAL_RESERVE__BYTES=x", want: `MACRONODE_JOURNAL_RESERVE__BYTES (environment) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
+		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is not a configuration key: valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, s3, tls`},
+		{environ: "MACRONODE_PORT=8080", want: `MACRONODE_PORT (environment) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
 		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
 		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": must be true or false`},
 		{set: "node.drain=31m", want: `node.drain (flag --set node.drain=31m) is 31m: must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
 		{set: "node.drain=-1s", want: `node.drain (flag --set node.drain=-1s) is -1s: must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
-		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
+		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
 		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is not a configuration key: valid keys in node: abort, commit_timeout, drain, in_flight, lame_duck, start_deadline`},
-		{set: "node=1s", want: `node (flag --set node=1s) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
+		{set: "node=1s", want: `node (flag --set node=1s) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
 		{set: "journal.max_unsynced_bytes=8MB", want: `journal.max_unsynced_bytes (flag --set journal.max_unsynced_bytes=8MB) is "8MB": must be a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
 		{set: "journal.min_free_bytes=9000000000GiB", want: `journal.min_free_bytes (flag --set journal.min_free_bytes=9000000000GiB) is "9000000000GiB": must be a size such as 512KiB, 256MiB or 1GiB, from 64MiB to 1024GiB`},
 		{set: "wallet.limits.max_amount=007", want: `wallet.limits.max_amount (flag --set wallet.limits.max_amount=007) is "007": must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
@@ -135,22 +135,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestEveryMistakeIsTold(t *testing.T) {
+func TestEveryErrorIsReported(t *testing.T) {
 	_, err := Load(sources(t, "a: 1\nb: 2", []string{"MACRONODE_C=3"}, "d=4"))
 	if err == nil || len(strings.Split(err.Error(), "\n")) != 4 {
 		t.Fatal(err)
 	}
 }
 
-func TestTheFileMustBeThere(t *testing.T) {
+func TestMissingFileIsAnError(t *testing.T) {
 	_, err := Load(Sources{File: "nowhere.yaml"})
 	if err == nil || err.Error() != "file nowhere.yaml cannot be read: no such file or directory" {
 		t.Fatal(err)
 	}
 }
 
-// A second document is refused; a marker before or after the only one is not.
-func TestOneDocumentMayBeMarked(t *testing.T) {
+// A second document is rejected; a marker before or after the only one is allowed.
+func TestDocumentMarkers(t *testing.T) {
 	for _, yaml := range []string{"---\napi_keys: 5", "# x\n\n---\napi_keys: 5\n", "--- {api_keys: 5}"} {
 		t.Run(yaml, func(t *testing.T) {
 			c, err := Load(sources(t, yaml, nil))
@@ -161,8 +161,8 @@ func TestOneDocumentMayBeMarked(t *testing.T) {
 	}
 }
 
-// What Effective prints is a file with the same values, whatever they are.
-func TestEffectiveReadsBack(t *testing.T) {
+// Effective prints a file with the same values.
+func TestEffectiveRoundTrips(t *testing.T) {
 	first, err := Load(Sources{Flags: []Flag{
 		{Key: "data", Text: "o'dd \"dir\"\n#: é\u2028\x7f\ufeff\u0085"}, {Key: "listen.http", Text: "[::1]:0"}, {Key: "listen.insecure", Text: "true"},
 		{Key: "node.lame_duck", Text: "1m30.5s"}, {Key: "journal.min_free_bytes", Text: "67108865B"},
@@ -182,7 +182,7 @@ func TestEffectiveReadsBack(t *testing.T) {
 	}
 }
 
-func TestTextsReadBack(t *testing.T) {
+func TestTextsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.SampledFrom([]time.Duration{1, time.Millisecond, time.Second, time.Minute, time.Hour}).Draw(t, "unit")
 		d := unit * time.Duration(rapid.IntRange(0, 500).Draw(t, "units"))
@@ -197,8 +197,8 @@ func TestTextsReadBack(t *testing.T) {
 	})
 }
 
-// The tree itself: each key says all about itself, and no two are alike.
-func TestEveryKeyIsComplete(t *testing.T) {
+// Each key of the tree has all tags, and no two keys are equal.
+func TestEveryKeyHasAllTags(t *testing.T) {
 	seen := map[string]bool{}
 	all := keys(new(Config))
 	for _, k := range all {
@@ -214,13 +214,13 @@ func TestEveryKeyIsComplete(t *testing.T) {
 			_, chained := l.follows()
 			return l.path == leader && !chained && l.value.Type() == k.value.Type()
 		}) {
-			t.Errorf("%s: follows %s, which is no such key", k.path, leader)
+			t.Errorf("%s: follows %s, which does not exist", k.path, leader)
 		}
 	}
 	if in, ok := (&layers{keys: all}).find("node.in_flight"); !ok || in.tag.Get("max") != strconv.Itoa(types.MaxTickets) {
 		t.Errorf("node.in_flight may be more than there are tickets")
 	}
-	const reads = 3 // of one route, each with a ticket of its own
+	const reads = 3 // of one route, each with its own ticket
 	if k, ok := (&layers{keys: all}).find("permits.proxy"); !ok || k.tag.Get("max") != strconv.Itoa(types.MaxTickets/reads) {
 		t.Errorf("permits.proxy may be more than there are tickets for their reads")
 	}
@@ -229,7 +229,7 @@ func TestEveryKeyIsComplete(t *testing.T) {
 	}
 }
 
-// complete sees that a key, and of a list each key of its entries, says all about itself.
+// complete checks the tags of a key and, for a list, of each key of its entries.
 func complete(t *testing.T, k key) {
 	t.Helper()
 	_, ranged := k.tag.Lookup("min")
@@ -241,7 +241,7 @@ func complete(t *testing.T, k key) {
 	})
 	switch {
 	case !strings.HasSuffix(k.doc(), "."), strings.Contains(k.doc(), "|"):
-		t.Errorf("%s: its doc is no sentence for a table: %q", k.path, k.doc())
+		t.Errorf("%s: its doc is not a sentence for a table: %q", k.path, k.doc())
 	case number != (ranged && topped), ranged != topped:
 		t.Errorf("%s: a number has a range, and nothing else has", k.path)
 	case formed != isForm:
@@ -252,7 +252,7 @@ func complete(t *testing.T, k key) {
 		t.Errorf("%s: a secret is given by the name of its file", k.path)
 	case !isList(k.value.Type()):
 	case k.most() <= 0 || k.tag.Get("takes") == "":
-		t.Errorf("%s: a list says of how many, and of what", k.path)
+		t.Errorf("%s: a list needs its largest length and its elements", k.path)
 	case isSection(k.value.Type().Elem()):
 		for _, in := range (key{path: k.path + "[]", value: reflect.New(k.value.Type().Elem()).Elem()}).inside() {
 			if complete(t, in); in.change() != "" {
@@ -267,7 +267,7 @@ func secret(path string) bool {
 }
 
 // TestServiceLinksAreIgnored: variables that Kubernetes sets for Services named macronode or
-// macronode-admin, as Docker does for links, are not meant for the configuration.
+// macronode-admin, as Docker does for links, are not configuration.
 func TestServiceLinksAreIgnored(t *testing.T) {
 	for _, variable := range []string{
 		"MACRONODE_SERVICE_HOST=10.0.0.7", "MACRONODE_SERVICE_PORT=8080", "MACRONODE_SERVICE_PORT_HTTP=8080", "MACRONODE_SERVICE_PORT_HTTP_ADMIN=8081",

@@ -9,21 +9,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A form is what a text looks like.
+// A form is the syntax of a text.
 type form struct {
 	wants   string
 	pattern *regexp.Regexp
-	also    func(text string) bool // nil: the pattern says all
+	also    func(text string) bool // nil: the pattern is sufficient
 }
 
-// longest is how long a text with a form may be, in bytes; a form may want less.
+// longest is the largest length of a text with a form, in bytes; a form may be stricter.
 const longest = 512
 
 func (f form) has(text string) bool {
 	return len(text) <= longest && f.pattern.MatchString(text) && (f.also == nil || f.also(text))
 }
 
-// forms are all there are, by the name in a tag. A schema has their patterns.
+// forms are all forms by their name in a tag. The schema uses their patterns.
 var forms = map[string]form{
 	"label": {"a name of at most 64 letters, digits, dashes and underscores",
 		regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), nil},
@@ -35,6 +35,8 @@ var forms = map[string]form{
 		regexp.MustCompile(`^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_][a-z0-9_-]*)*(:[0-9]{1,5})?$`), hasPort},
 	"url": {"a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end",
 		regexp.MustCompile(`^https?://[a-z0-9_.:\[\]-]{1,300}(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$`), isURL},
+	"directory": {"the path of a directory, of at most 400 printable ASCII characters",
+		regexp.MustCompile(`^[ -~]{1,400}$`), nil},
 	"path": {"a path such as /v1, without query, percent signs, empty segments or dots as a segment",
 		regexp.MustCompile(`^/([A-Za-z0-9._~!$&'()*+,;=:@-]+/)*[A-Za-z0-9._~!$&'()*+,;=:@-]*$`), staysInside},
 	"prefix": {"a path such as /users, which stands for /users and all below it: without wildcards, query, percent signs, empty segments or dots as a segment",
@@ -68,7 +70,7 @@ func isURL(text string) bool {
 	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0
 }
 
-// isOrigin reports an origin that a browser may say.
+// isOrigin reports whether a text is an origin as browsers send it.
 func isOrigin(text string) bool {
 	if text == "*" || text == "null" {
 		return true
@@ -81,7 +83,7 @@ func isOrigin(text string) bool {
 	return u.Port() == "" || err == nil && n > 0
 }
 
-// staysInside reports that no segment of a path is dots, not even before a parameter.
+// staysInside reports whether no segment of a path is dots, even before a parameter.
 func staysInside(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		segment, _, _ = strings.Cut(segment, ";")
@@ -92,7 +94,7 @@ func staysInside(path string) bool {
 	return true
 }
 
-// nearest is the name that takes the fewest changes of a letter to become another.
+// nearest returns the name with the smallest edit distance.
 func nearest(name string, among []string) (best string) {
 	least := -1
 	for _, n := range among {
@@ -103,14 +105,14 @@ func nearest(name string, among []string) (best string) {
 	return best
 }
 
-// distance is how many letters are to be put in, left out or exchanged between two texts.
+// distance returns the edit distance of two texts.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		before := row[0] // of the row before, one to the left
+		before := row[0] // of the previous row, one to the left
 		row[0] = i + 1
 		for j := range len(b) {
 			same := before

@@ -10,8 +10,8 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 )
 
-// FuzzLoad: whatever the file and a flag say, it is refused in words, or it is taken: then
-// what is effective is taken as well, says the same, and the schema takes both.
+// FuzzLoad: any file and flag is either rejected with an error, or loaded; then Effective loads
+// to the same values, and the schema accepts both.
 func FuzzLoad(f *testing.F) {
 	for _, file := range []string{front, "log:\nnode: {drain: +1.5s, lame_duck: '0'}", "quotas: [{scope: peer, bytes_per_second: 1KiB, burst: 2KiB}]",
 		"http: {trusted_proxies: ['FD00::/8']}", "upstreams: {1: {urls: ['http://a', 'https://b/c']}}\nroutes: [{upstream: '1', deadline: .5m}]\nquotas: [{scope: peer, requests_per_second: .5}]"} {
@@ -52,8 +52,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// dotted reports that a file has keys with their sections before them, which no schema can
-// say.
+// dotted reports whether a file has keys with their section in the name, which a schema cannot
+// express.
 func dotted(file string) bool {
 	values, err := yaml.Parser().Unmarshal([]byte(file))
 	return err != nil || strings.Contains(strings.Join(names(values), " "), ".")

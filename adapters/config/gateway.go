@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -8,8 +9,8 @@ import (
 	"macronode/core/types"
 )
 
-// A Quota lets each subject of its scope have so many requests, or bytes, a second, and
-// Burst at once when it has been idle. When it was loaded, Burst and Classes are set.
+// A Quota limits each subject of its scope to a rate of requests or bytes, and to Burst at once
+// after an idle time. Load sets Burst and Classes.
 type Quota struct {
 	Name     string           `key:"name" form:"label" doc:"Name of the quota in metrics and responses."`
 	Scope    types.QuotaScope `key:"scope" one:"instance peer key tenant route" need:"yes" doc:"What the quota counts: the whole instance, each peer, each key, each tenant, or all requests of one route."`
@@ -21,7 +22,7 @@ type Quota struct {
 	Shadow   bool             `key:"shadow" default:"false" doc:"Counts in quota_refused_total what the quota would reject, and rejects nothing."`
 }
 
-// Unit is what q counts.
+// Unit returns the unit that q counts.
 func (q *Quota) Unit() types.QuotaUnit {
 	if q.Bytes > 0 {
 		return types.UnitBytes
@@ -29,7 +30,7 @@ func (q *Quota) Unit() types.QuotaUnit {
 	return types.UnitRequests
 }
 
-// Rate is how many units come back in a time.
+// Rate returns the number of units per time.
 func (q *Quota) Rate() (units uint64, every time.Duration) {
 	if q.Bytes > 0 {
 		return uint64(q.Bytes), time.Second
@@ -37,7 +38,7 @@ func (q *Quota) Rate() (units uint64, every time.Duration) {
 	return q.Requests.Units, q.Requests.Every
 }
 
-// completeQuota gives q what nobody said.
+// completeQuota sets the defaults of q.
 func (c *Config) completeQuota(q *Quota) {
 	if q.Burst.Units == 0 {
 		units, every := q.Rate()
@@ -53,10 +54,10 @@ func (c *Config) completeQuota(q *Quota) {
 	}
 }
 
-// An Upstream is some endpoints that serve the same. When it was loaded, URLs are all of
-// them, and URL is empty.
+// An Upstream is a set of endpoints that serve the same. After Load, URLs has all of them and URL
+// is empty.
 type Upstream struct {
-	Name     string   // under which it stands
+	Name     string   // its name in the mapping
 	URL      string   `key:"url" form:"url" either:"url" doc:"The only endpoint."`
 	URLs     []string `key:"urls" form:"url" most:"16" takes:"endpoints" either:"url" doc:"The endpoints."`
 	Host     string   `key:"host" form:"authority" doc:"Host header sent to the endpoints. Default: the host of the request."`
@@ -65,7 +66,7 @@ type Upstream struct {
 	Health   Health   `key:"health" doc:"Health checks of the endpoints."`
 }
 
-// Health is a check that is made again and again.
+// Health is a periodic health check.
 type Health struct {
 	Path     string        `key:"path" form:"path" doc:"Path requested from each endpoint; 2xx and 3xx are healthy. Not set: no health checks."`
 	Interval time.Duration `key:"interval" default:"5s" min:"100ms" max:"10m" doc:"Time between two checks."`
@@ -74,14 +75,14 @@ type Health struct {
 	Rise     int           `key:"rise" default:"2" min:"1" max:"100" doc:"Consecutive successful checks after which it is healthy again."`
 }
 
-// complete gives u what nobody said.
+// complete sets the defaults of u.
 func (u *Upstream) complete() {
 	if u.URL != "" {
 		u.URLs, u.URL = []string{u.URL}, ""
 	}
 }
 
-// A Route says which requests go to an upstream, and how.
+// A Route selects requests for an upstream.
 type Route struct {
 	Name        string        `key:"name" form:"label" doc:"Name of the route in quotas and reports."`
 	Host        string        `key:"host" form:"host" doc:"Host of the request, without port; *.example.com covers all names below it. Default: any host."`
@@ -97,13 +98,13 @@ type Route struct {
 	Required    bool          `key:"required_for_readiness" default:"false" doc:"The node becomes ready only after the upstream has passed a health check; with hydrate, the upstreams of the required reads."`
 	Inflate     bool          `key:"decompress_request" default:"false" doc:"Decompresses gzip and zstd bodies before they are forwarded, up to ten times the size plus 64 KiB, at most 32 MiB. Other codings are rejected."`
 
-	// PathNormalization is set when the configuration is loaded.
+	// Load sets PathNormalization.
 	PathNormalization string `key:"path_normalization" one:"strict off" doc:"strict rejects a path with 400 if an upstream may normalise it to another path; off forwards it unchanged. Default: strict for a route with key and for the other routes of its host, else off."`
 
 	CORS CORS `key:"cors" doc:"Cross-origin access by browsers. Without origins the upstream decides."`
 }
 
-// CORS says which pages may use a route. When it was loaded and has origins, Methods is set.
+// CORS lists the pages that may use a route. If it has origins, Load sets Methods.
 type CORS struct {
 	Origins     []string      `key:"origins" form:"origin" most:"64" takes:"origins" doc:"Permitted origins: * for any origin that has a name, null for origins without one."`
 	Methods     []string      `key:"methods" form:"allowed method" most:"16" takes:"methods" doc:"Methods that a preflight permits, or *. Default: the methods of the route, or GET, HEAD and POST."`
@@ -119,12 +120,12 @@ const (
 	AnyPaths    = "off"
 )
 
-// WantsKey reports whether a caller of r must show an API key.
+// WantsKey reports whether a caller of r needs an API key.
 func (r *Route) WantsKey() bool { return r.Auth != "none" }
 
-// completePaths sets PathNormalization where it is not set. A request that is meant for a route
-// that wants a key may match another route of the same host in another spelling, so each of
-// these is strict.
+// completePaths sets PathNormalization where it is not set. A request for a route with API keys
+// may match another route of the same host in another spelling of the path, so all of these are
+// strict.
 func (c *Config) completePaths() {
 	for i := range c.Routes {
 		r := &c.Routes[i]
@@ -138,7 +139,7 @@ func (c *Config) completePaths() {
 	}
 }
 
-// hostsMeet reports whether there is a host that two hosts of routes both match.
+// hostsMeet reports whether two host patterns match a common host.
 func hostsMeet(a, b string) bool {
 	below := func(host, of string) bool {
 		suffix, wild := strings.CutPrefix(of, "*")
@@ -147,7 +148,7 @@ func hostsMeet(a, b string) bool {
 	return a == "" || b == "" || a == b || below(a, b) || below(b, a)
 }
 
-// Needs are the upstreams without which r has no answer.
+// Needs returns the upstreams without which r has no answer.
 func (r *Route) Needs() (names []string) {
 	if r.Upstream != "" {
 		return []string{r.Upstream}
@@ -160,7 +161,7 @@ func (r *Route) Needs() (names []string) {
 	return names
 }
 
-// complete gives the CORS of r what nobody said.
+// complete sets the defaults of the CORS of r.
 func (r *Route) complete() {
 	if len(r.CORS.Origins) == 0 || len(r.CORS.Methods) > 0 {
 		return
@@ -170,13 +171,13 @@ func (r *Route) complete() {
 	}
 }
 
-// Header is a header that must be there.
+// Header is a header that must be present.
 type Header struct {
 	Name  string `key:"name" form:"header" doc:"Name of the header. Not set: no header is needed."`
 	Value string `key:"value" form:"value" doc:"Value of the header. Not set: any value."`
 }
 
-// A Part is a read of an upstream that becomes one member of an answer.
+// A Part is an upstream read that becomes one member of a response.
 type Part struct {
 	Name     string `key:"name" form:"member" need:"yes" doc:"Name of the member in the response."`
 	Upstream string `key:"upstream" form:"label" need:"yes" doc:"Upstream to read."`
@@ -185,20 +186,20 @@ type Part struct {
 	Required bool   `key:"required" default:"false" doc:"Without this part there is no response."`
 }
 
-// Upstream is the place of the upstream of that name in Upstreams, which are in the order
-// of their names; false when there is none.
+// Upstream returns the index of an upstream in Upstreams, which is sorted by name; false if there
+// is none.
 func (c *Config) Upstream(name string) (at int, ok bool) {
 	at = slices.IndexFunc(c.Upstreams, func(u Upstream) bool { return u.Name == name })
 	return at, at >= 0
 }
 
-// Route is the place of the route of that name in Routes; false when there is none.
+// Route returns the index of a route in Routes; false if there is none.
 func (c *Config) Route(name string) (at int, ok bool) {
 	at = slices.IndexFunc(c.Routes, func(r Route) bool { return r.Name == name && name != "" })
 	return at, at >= 0
 }
 
-// complete gives the entries of lists what nobody said of them.
+// complete sets the defaults of the entries of lists.
 func (c *Config) complete() {
 	for i := range c.Quotas {
 		c.completeQuota(&c.Quotas[i])
@@ -208,6 +209,10 @@ func (c *Config) complete() {
 	}
 	for i := range c.Routes {
 		c.Routes[i].complete()
+	}
+	for i := range c.Storage.Providers {
+		p := &c.Storage.Providers[i]
+		p.Domain = cmp.Or(p.Domain, p.Name)
 	}
 	c.completePaths()
 }

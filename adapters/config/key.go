@@ -12,17 +12,16 @@ import (
 	"macronode/core/types"
 )
 
-// key is one leaf of the tree, in a given Config, or a part of one that is a list.
+// key is a leaf of the tree in a Config, or a part of an entry of a list.
 type key struct {
 	path  string
-	of    string // the leaf of the tree that it is, or is a part of
+	of    string // the leaf that it is, or is a part of
 	tag   reflect.StructTag
 	value reflect.Value
-	entry bool // it is an entry of a list, whose tag it has
+	entry bool // it is an entry of a list, and has the list's tag
 }
 
-// keys lists the leaves of tree, a pointer to a struct, in the order in which they
-// are declared.
+// keys returns the leaves of tree, a pointer to a struct, in the order of declaration.
 func keys(tree any) []key { return appendKeys(nil, "", "", reflect.ValueOf(tree).Elem()) }
 
 func appendKeys(to []key, prefix, of string, section reflect.Value) []key {
@@ -41,23 +40,23 @@ func appendKeys(to []key, prefix, of string, section reflect.Value) []key {
 	return to
 }
 
-// isSection reports a type that has keys.
+// isSection reports whether a type has keys.
 func isSection(t reflect.Type) bool { return t.Kind() == reflect.Struct && len(namesOf(t)) > 0 }
 
 func (k key) doc() string    { return k.tag.Get("doc") }
 func (k key) change() string { return k.tag.Get("change") }
 
-// variable is the name of k in the environment.
+// variable returns the name of k in the environment.
 func (k key) variable() string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(k.path, ".", "__"))
 }
 
 const prefix = "MACRONODE_"
 
-// follows is the key whose value k takes when nobody sets it.
+// follows returns the key whose value k has if it is not set.
 func (k key) follows() (path string, ok bool) { return strings.CutPrefix(k.tag.Get("default"), "=") }
 
-// bound is what the tag min or max says.
+// bound returns the value of the tag min or max.
 func (k key) bound(name string) (v reflect.Value, ok bool) {
 	text, ok := k.tag.Lookup(name)
 	if !ok {
@@ -70,7 +69,7 @@ func (k key) bound(name string) (v reflect.Value, ok bool) {
 	return v, true
 }
 
-// reset gives k its default; a list is empty.
+// reset sets k to its default; a list is empty.
 func (k key) reset() {
 	if text := k.tag.Get("default"); !isList(k.value.Type()) && (text != "" || k.value.Kind() == reflect.String) {
 		if err := parse(k.value, text); err != nil {
@@ -79,7 +78,7 @@ func (k key) reset() {
 	}
 }
 
-// wants says what k takes.
+// wants describes the allowed values of k.
 func (k key) wants() string {
 	if isList(k.value.Type()) {
 		what := "a list of"
@@ -115,8 +114,8 @@ func (k key) wants() string {
 	return what + " from " + k.tag.Get("min") + " to " + k.tag.Get("max")
 }
 
-// scalar is the text of what the file has under k, if it is of the right type:
-// numbers and truths as such, everything else as a text.
+// scalar returns the text of a value of the file, if it has the right type: numbers and booleans
+// as such, everything else as text.
 func (k key) scalar(v any) (text string, ok bool) {
 	kind := k.value.Kind()
 	_, burst := k.value.Interface().(Burst)

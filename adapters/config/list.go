@@ -15,10 +15,10 @@ import (
 
 func isList(t reflect.Type) bool { return t.Kind() == reflect.Slice }
 
-// named reports that k is a mapping of names to entries.
+// named reports whether k is a mapping of names to entries.
 func (k key) named() bool { return k.tag.Get("by") == "name" }
 
-// most is how many entries a list may have.
+// most returns the largest number of entries.
 func (k key) most() int {
 	n, err := strconv.Atoi(k.tag.Get("most"))
 	if err != nil {
@@ -27,7 +27,7 @@ func (k key) most() int {
 	return n
 }
 
-// entries are the entries of a list, each a text or what has keys.
+// entries returns the entries of a list, each a text or a section.
 func (k key) entries() []key {
 	all := make([]key, k.value.Len())
 	for i := range all {
@@ -40,10 +40,10 @@ func (k key) entries() []key {
 	return all
 }
 
-// inside are the keys of an entry.
+// inside returns the keys of an entry.
 func (k key) inside() []key { return appendKeys(nil, k.path+".", k.of, k.value) }
 
-// parts are k and, of a list, all that its entries are made of.
+// parts returns k and, for a list, all keys of its entries.
 func (k key) parts() []key {
 	all := []key{k}
 	if !isList(k.value.Type()) {
@@ -61,13 +61,13 @@ func (k key) parts() []key {
 	return all
 }
 
-// unset reports that nobody gave a part of an entry a value, and it needs none.
+// unset reports whether a part of an entry has no value and needs none.
 func (k key) unset() bool {
 	empty := k.value.IsZero() || isList(k.value.Type()) && k.value.Len() == 0
 	return empty && !k.entry && k.change() == "" && k.tag.Get("need") == "" && k.tag.Get("default") == ""
 }
 
-// list gives k the entries that a layer has.
+// list sets k to the entries of a layer.
 func (l *layers) list(k key, layer string, raw any) {
 	names, values, ok := k.unpack(raw)
 	if !ok {
@@ -80,7 +80,7 @@ func (l *layers) list(k key, layer string, raw any) {
 	}
 	k.value.SetZero()
 	if len(values) == 0 {
-		if k.change() == "" { // in an entry: nobody could say whether none or any is meant
+		if k.change() == "" { // in an entry: unclear whether none or any is meant
 			l.refuse("%s (%s) is empty: must be %s", k.path, layer, k.wants())
 		}
 		return
@@ -107,7 +107,7 @@ func (l *layers) list(k key, layer string, raw any) {
 	}
 }
 
-// unpack are the values of a list and, where it is a mapping, their names in order.
+// unpack returns the values of a list and, for a mapping, their names in order.
 func (k key) unpack(raw any) (names []string, values []any, ok bool) {
 	if !k.named() {
 		values, ok = raw.([]any)
@@ -121,7 +121,7 @@ func (k key) unpack(raw any) (names []string, values []any, ok bool) {
 	return names, values, ok
 }
 
-// entry gives an entry of a list, or a section of one, the values that a layer has.
+// entry sets an entry of a list, or a section of one, from a layer.
 func (l *layers) entry(k key, layer string, raw any) {
 	values, ok := raw.(map[string]any)
 	if !ok {
@@ -162,7 +162,7 @@ func (l *layers) entry(k key, layer string, raw any) {
 	}
 }
 
-// inner is entry for a section of one, which may be absent.
+// inner is entry for a section of an entry, which may be absent.
 func (l *layers) inner(k key, layer string, raw any, there bool) {
 	if !there {
 		raw = map[string]any{}
@@ -170,7 +170,7 @@ func (l *layers) inner(k key, layer string, raw any, there bool) {
 	l.entry(k, layer, raw)
 }
 
-// part gives a part of an entry the value that a layer has.
+// part sets a part of an entry from a layer.
 func (l *layers) part(k key, layer string, raw any) {
 	if isList(k.value.Type()) {
 		l.list(k, layer, raw)
@@ -182,7 +182,7 @@ func (l *layers) part(k key, layer string, raw any) {
 	}
 }
 
-// namesOf are the keys of a section, sorted.
+// namesOf returns the keys of a section, sorted.
 func namesOf(section reflect.Type) (names []string) {
 	for i := range section.NumField() {
 		if name := section.Field(i).Tag.Get("key"); name != "" {
@@ -195,8 +195,8 @@ func namesOf(section reflect.Type) (names []string) {
 
 func has(section reflect.Type) string { return "valid keys: " + strings.Join(namesOf(section), ", ") }
 
-// groups are the keys of which a section has exactly one: each the name of the group, and
-// its keys.
+// groups returns the groups of keys of which a section has exactly one: the name of the group,
+// then its keys.
 func groups(section reflect.Type) (all [][]string) {
 	for i := range section.NumField() {
 		tag := section.Field(i).Tag
@@ -213,7 +213,7 @@ func groups(section reflect.Type) (all [][]string) {
 	return all
 }
 
-// unjson is what a text of JSON says, with whole numbers as such.
+// unjson parses JSON, with integers as such.
 func unjson(text string) (v any, err error) {
 	numbers := json.UnmarshalFromFunc(func(from *jsontext.Decoder, to *any) error {
 		if from.PeekKind() != '0' {

@@ -11,8 +11,8 @@ import (
 	"macronode/core/types"
 )
 
-// The whole file that an operator needs to stand in front of a service.
-func TestTheFileInFrontOfAService(t *testing.T) {
+// TestGatewayExample loads the complete file of a gateway in front of a service.
+func TestGatewayExample(t *testing.T) {
 	c, err := Load(Sources{File: "testdata/front.yaml"})
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +27,8 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 	}
 }
 
-// All that an entry may say arrives, from any layer.
-func TestEntriesSayAll(t *testing.T) {
+// TestEntriesFromEveryLayer: every key of an entry can be set in every layer.
+func TestEntriesFromEveryLayer(t *testing.T) {
 	const (
 		quotas = `[{"name": "few", "scope": "key", "bytes_per_second": "1MiB", "burst": "3MiB", "classes": ["authed", "internal"], "shadow": true},` +
 			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}, {"scope": "peer", "requests_per_second": 1.5}` +
@@ -81,8 +81,8 @@ func TestEntriesSayAll(t *testing.T) {
 	}
 }
 
-// A layer that has a list has all of it.
-func TestAListIsOneKey(t *testing.T) {
+// A layer that sets a list replaces all of it.
+func TestLayerReplacesWholeList(t *testing.T) {
 	s := sources(t, "quotas: [{scope: peer, requests_per_second: 1}, {scope: key, requests_per_second: 2}]", nil, `quotas=[{"scope":"tenant","requests_per_second":3}]`)
 	c, err := Load(s)
 	if err != nil || len(c.Quotas) != 1 || c.Quotas[0].Scope != types.ScopeTenant {
@@ -93,8 +93,8 @@ func TestAListIsOneKey(t *testing.T) {
 	}
 }
 
-// Every refusal names the place in the list and the layer.
-func TestListsRefuse(t *testing.T) {
+// Every error names the place in the list and the layer.
+func TestListErrorsNameThePlace(t *testing.T) {
 	const up = "upstreams: {app: {url: 'http://a'}, web: {url: 'http://b', health: {path: /}}}\n"
 	for _, c := range []struct{ yaml, want string }{
 		{"quotas:", `quotas (file node.yaml) is empty: must be a list of at most 16 quotas`},
@@ -223,8 +223,8 @@ func TestListsRefuse(t *testing.T) {
 	}
 }
 
-// What is only just right is taken.
-func TestListsTake(t *testing.T) {
+// The largest and smallest valid values are accepted.
+func TestListLimitsAreInclusive(t *testing.T) {
 	const up = "upstreams: {app: {url: 'http://a'}, 1: {url: 'http://b', health: {path: /}}}\n"
 	for _, yaml := range []string{
 		"quotas: []", "upstreams: {}", "routes: []", "http: {trusted_proxies: [0.0.0.0/0, '::/0']}",
@@ -249,8 +249,8 @@ func TestListsTake(t *testing.T) {
 	}
 }
 
-// What a preflight allows is, where nobody says so, what the route takes.
-func TestMethodsOfCORS(t *testing.T) {
+// By default, a preflight allows the methods of the route.
+func TestDefaultCORSMethods(t *testing.T) {
 	const up = "upstreams: {app: {url: 'http://a'}}\n"
 	for yaml, want := range map[string]string{
 		"{upstream: app, cors: {origins: ['*']}}":                        "GET HEAD POST",
@@ -265,7 +265,7 @@ func TestMethodsOfCORS(t *testing.T) {
 	}
 }
 
-// In the environment and in flags lists are JSON, strictly.
+// In the environment and in flags, lists are strict JSON.
 func TestListsAreJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                        `quotas (flag --set quotas=) is not JSON: unexpected EOF`,
@@ -284,7 +284,7 @@ func TestListsAreJSON(t *testing.T) {
 	}
 }
 
-// Diff tells of lists as of all other keys.
+// Diff shows lists like other keys.
 func TestDiff(t *testing.T) {
 	old, err := Load(Sources{File: "testdata/front.yaml"})
 	if err != nil {

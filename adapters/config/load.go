@@ -13,28 +13,28 @@ import (
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
 	"github.com/knadh/koanf/v2"
+
+	"macronode/adapters/fs"
 )
 
-// Sources are where values come from, beside the defaults.
+// Sources are the layers other than the defaults.
 type Sources struct {
 	File      string   // a YAML file; empty for none
-	Environ   []string // as os.Environ gives it
-	Elsewhere []string // variables named MACRONODE_… that are no keys, and read by others
+	Environ   []string // as returned by os.Environ
+	Elsewhere []string // variables named MACRONODE_… that are not keys
 	Flags     []Flag
 }
 
-// A Flag sets one key from the command line.
+// A Flag sets a key on the command line.
 type Flag struct {
-	Name string // as the operator wrote it
+	Name string // as written on the command line
 	Key  string
 	Text string
 }
 
-// Load fills the tree from its layers, each over the one before, and checks the
-// whole. What is wrong comes joined, one sentence each, every one naming the key,
-// the layer and what is allowed.
+// Load fills the tree from its layers, each overriding the one before, and checks the result. It
+// returns all errors joined, one sentence each, with the key, the layer and the allowed values.
 func Load(s Sources) (*Config, error) {
 	c := &Config{from: map[string]string{}}
 	l := &layers{keys: keys(c), from: c.from}
@@ -57,18 +57,25 @@ func Load(s Sources) (*Config, error) {
 	return c, nil
 }
 
-// FileLogFormat returns log.format as a file has it, whatever is wrong with the rest of the
-// file: the error that this is may itself belong into the log. It returns an empty text if the
-// file cannot be read, is no YAML, or does not have the key.
+// FileLogFormat returns log.format from a file even if the rest is invalid, because the error
+// about it may have to be logged. It returns "" if the file cannot be read, is not YAML, or does
+// not have the key.
 func FileLogFormat(path string) string {
 	k := koanf.New(".")
-	if path == "" || k.Load(file.Provider(path), yaml.Parser()) != nil {
+	if path == "" || k.Load(regularFile(path), yaml.Parser()) != nil {
 		return ""
 	}
 	return k.String("log.format")
 }
 
-// layers collects values, who set them, and what is wrong with them.
+// regularFile is the path of a configuration file. A named pipe in its place is an error, not a wait.
+type regularFile string
+
+func (f regularFile) ReadBytes() ([]byte, error) { return fs.ReadRegular(string(f)) }
+
+func (regularFile) Read() (map[string]any, error) { return nil, errors.ErrUnsupported }
+
+// layers collects values, their layers, and errors.
 type layers struct {
 	keys  []key
 	from  map[string]string
@@ -96,7 +103,7 @@ func (l *layers) defaults() {
 	}
 }
 
-// follow gives the keys that nobody set the value of the key they follow.
+// follow sets each unset key that follows another to the value of that key.
 func (l *layers) follow() {
 	for _, k := range l.keys {
 		if path, ok := k.follows(); ok && l.from[k.path] == "" {
@@ -106,7 +113,7 @@ func (l *layers) follow() {
 	}
 }
 
-// set gives the key at path the value that a layer has for it.
+// set sets the key at path from a layer.
 func (l *layers) set(path, layer string, value any) {
 	k, ok := l.find(path)
 	if !ok {
@@ -131,7 +138,7 @@ func (l *layers) set(path, layer string, value any) {
 	if written {
 		text, ok = k.scalar(value)
 	}
-	if !ok || !utf8.ValidString(text) || parse(k.value, text) != nil { // no file could say it again
+	if !ok || !utf8.ValidString(text) || parse(k.value, text) != nil { // the value could not be written to a file
 		l.refuse("%s (%s) is %s: must be %s", path, layer, shown(value), k.wants())
 		return
 	}
@@ -155,7 +162,7 @@ func shown(value any) string {
 	}
 }
 
-// near lists what there is beside a key that is not there.
+// near lists the keys beside a key that does not exist.
 func (l *layers) near(path string) string {
 	for {
 		at := strings.LastIndexByte(path, '.')
@@ -183,14 +190,14 @@ const fileLayer = "file "
 // file reads a YAML file: one document, a mapping of sections.
 func (l *layers) file(path string) {
 	k := koanf.New(".")
-	if err := k.Load(file.Provider(path), oneDocument{yaml.Parser()}); err != nil {
+	if err := k.Load(regularFile(path), oneDocument{yaml.Parser()}); err != nil {
 		l.refuse("%s%s %w", fileLayer, path, unread(err))
 		return
 	}
 	l.section("", fileLayer+path, k.Raw())
 }
 
-// section sets what a section of the file has. An empty section sets nothing.
+// section sets the keys of a section of the file. An empty section sets nothing.
 func (l *layers) section(prefix, layer string, values map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		path, value := prefix+name, values[name]
@@ -209,8 +216,8 @@ func (l *layers) section(prefix, layer string, values map[string]any) {
 	}
 }
 
-// environ sets what the environment has. Its names are upper case, two underscores
-// between section and key.
+// environ sets keys from the environment. Names are in upper case, with two underscores between
+// section and key.
 func (l *layers) environ(environ, elsewhere []string) {
 	variables := map[string]any{}
 	k := koanf.New(".")
@@ -234,21 +241,20 @@ func (l *layers) environ(environ, elsewhere []string) {
 	}
 }
 
-// serviceLink matches the variables that Kubernetes sets in each container for a Service
-// whose name begins with macronode, as Docker does for links.
+// serviceLink matches the variables that Kubernetes sets in each container for a Service whose
+// name begins with macronode, as Docker does for links.
 var serviceLink = regexp.MustCompile(`^` + prefix + `([A-Z0-9]+_)*(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9]+)*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// serviceURL matches the one whose name could be meant for a key: its value decides.
+// serviceURL matches the one whose name could be a key: its value decides.
 var serviceURL = regexp.MustCompile(`^` + prefix + `([A-Z0-9]+_)*PORT$`)
 
-// isServiceLink reports a variable of a Service, such as MACRONODE_SERVICE_HOST or
-// MACRONODE_PORT=tcp://10.0.0.7:8080.
+// isServiceLink reports whether a variable belongs to a Service, such as MACRONODE_SERVICE_HOST
+// or MACRONODE_PORT=tcp://10.0.0.7:8080.
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) || serviceURL.MatchString(name) && strings.Contains(value, "://")
 }
 
-// nearVariable names the key that an unknown variable is probably meant to be, or the keys
-// there are beside it.
+// nearVariable returns the key that an unknown variable probably means, or the keys beside it.
 func (l *layers) nearVariable(name string) string {
 	single := func(variable string) string { return strings.ReplaceAll(variable, "__", "_") }
 	best := ""
@@ -266,7 +272,7 @@ func (l *layers) nearVariable(name string) string {
 	return l.near(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "__", ".")))
 }
 
-// oneDocument refuses what comes after the first document: it would be ignored.
+// oneDocument rejects a second document, which would be ignored.
 type oneDocument struct{ koanf.Parser }
 
 var errDocuments = errors.New("has more than one document: one is allowed")
@@ -288,7 +294,7 @@ func (p oneDocument) Unmarshal(b []byte) (map[string]any, error) {
 
 var twice = regexp.MustCompile(`line (\d+): mapping key "(.*)" already defined at line (\d+)`)
 
-// unread says in a sentence why the file gave no values.
+// unread returns one sentence on why the file has no values.
 func unread(err error) error {
 	var path *os.PathError
 	switch found := twice.FindStringSubmatch(err.Error()); {

@@ -15,7 +15,7 @@ var front string
 
 var rewrite = flag.Bool("rewrite", false, "accept the page as it is generated now")
 
-func TestThePageIsGenerated(t *testing.T) {
+func TestPageIsGenerated(t *testing.T) {
 	const path = "../../docs/config.md"
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(page()), 0o600); err != nil {
@@ -27,11 +27,11 @@ func TestThePageIsGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(was) != page() {
-		t.Fatal("docs/config.md is not what the tree says: go test ./adapters/config -rewrite, and read the difference")
+		t.Fatal("docs/config.md is outdated: go test ./adapters/config -rewrite, and review the difference")
 	}
 }
 
-// page is the page that documents every key.
+// page returns the page that documents every key.
 func page() string {
 	var b strings.Builder
 	b.WriteString(`# Configuration

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestPathNormalizationIsStrictBesideKeys: a route that wants a key is strict, and so is each
-// other route of its host; what is set stays.
-func TestPathNormalizationIsStrictBesideKeys(t *testing.T) {
+// TestPathNormalizationIsStrictWithKeys: a route with API keys is strict, and so is each other
+// route of its host; an explicit value is kept.
+func TestPathNormalizationIsStrictWithKeys(t *testing.T) {
 	for _, c := range []struct {
 		routes []Route
 		want   string

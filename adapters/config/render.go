@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A Setting is a key with its value's text and where that came from.
+// A Setting is a key with its value and its layer.
 type Setting struct{ Key, Value, From string }
 
-// Settings lists all keys in the order of the tree.
+// Settings returns all keys in the order of the tree.
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	for _, k := range keys(c) {
@@ -20,8 +20,8 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
-// Effective is the whole tree as YAML that Load reads back to the same values, each
-// with where it came from.
+// Effective returns the tree as YAML that Load reads back to the same values, with the layer of
+// each.
 func (c *Config) Effective() string {
 	var b strings.Builder
 	var open []string
@@ -46,7 +46,7 @@ func (c *Config) Effective() string {
 	return b.String()
 }
 
-// text is k's value as the environment and flags take it.
+// text returns k's value in the form of the environment and flags.
 func (k key) text() string {
 	if isList(k.value.Type()) {
 		return k.yaml()
@@ -54,7 +54,7 @@ func (k key) text() string {
 	return format(k.value)
 }
 
-// lines are the entries of a list as they stand in a file, if they have keys.
+// lines returns the entries of a list in the form of a file, if they have keys.
 func (k key) lines() (lines []string) {
 	if !isList(k.value.Type()) || !isSection(k.value.Type().Elem()) {
 		return nil
@@ -69,7 +69,7 @@ func (k key) lines() (lines []string) {
 	return lines
 }
 
-// yaml is k's value as it stands in a file, on one line. Of a list it is JSON as well.
+// yaml returns k's value in the form of a file, on one line. For a list this is JSON too.
 func (k key) yaml() string {
 	switch {
 	case isList(k.value.Type()):
@@ -98,10 +98,10 @@ func (k key) yaml() string {
 			return text
 		}
 	}
-	return strconv.Quote(text) // what Go escapes, YAML reads
+	return strconv.Quote(text) // YAML reads what Go escapes
 }
 
-// flow is a list on one line.
+// flow returns a list on one line.
 func (k key) flow() string {
 	var all []string
 	for _, e := range k.entries() {
@@ -117,8 +117,8 @@ func (k key) flow() string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// silent reports a part of an entry that says nothing: it has no value, or it is a section
-// that is as it is by default.
+// silent reports whether a part of an entry can be omitted: it has no value, or it is a section
+// with default values.
 func (k key) silent() bool {
 	if !isSection(k.value.Type()) {
 		return k.unset()
@@ -130,13 +130,13 @@ func (k key) silent() bool {
 	return reflect.DeepEqual(is.Interface(), k.value.Interface())
 }
 
-// A Change is a key whose value is another.
+// A Change is a key with a changed value.
 type Change struct {
 	Key, Old, New string
-	Hot           bool // it takes effect at once, not at the next start
+	Hot           bool // takes effect at once, not at the next start
 }
 
-// Diff lists the keys whose values differ, in the order of the tree.
+// Diff returns the keys whose values differ, in the order of the tree.
 func Diff(old, new *Config) (all []Change) {
 	is := keys(new)
 	for i, was := range keys(old) {

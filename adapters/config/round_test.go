@@ -15,7 +15,7 @@ import (
 	"macronode/core/types"
 )
 
-// drawn gives every part of the tree a value that its tags allow, or none.
+// drawn sets every part of the tree to a valid value, or none.
 func drawn(t *rapid.T, k key) {
 	if isList(k.value.Type()) {
 		n := rapid.IntRange(0, min(3, k.most())).Draw(t, k.path)
@@ -91,10 +91,10 @@ func drawnLeaf(t *rapid.T, k key) {
 	}
 }
 
-// seeds are texts that chance does not find.
+// seeds are texts that random drawing does not find.
 var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*.example.com", "/", "/a;b/c", "x-a", "*", "null", "https://a.example:8443"}
 
-// mended is c with what its tags do not say set right, or false.
+// mended corrects c where tags do not state the rules; false if that is not possible.
 func mended(c *Config) bool {
 	for i := range c.Quotas {
 		q := &c.Quotas[i]
@@ -105,6 +105,10 @@ func mended(c *Config) bool {
 		if q.Route = ""; q.Scope == types.ScopeRoute && len(c.Routes) > 0 && c.Routes[0].Name != "" {
 			q.Route = c.Routes[0].Name
 		}
+	}
+	for i := range c.Storage.Providers {
+		p := &c.Storage.Providers[i]
+		p.Name, p.Path = "disk"+strconv.Itoa(i), "/disks/"+strconv.Itoa(i)+p.Path
 	}
 	for i := range c.Routes {
 		r := &c.Routes[i]
@@ -142,7 +146,7 @@ func mended(c *Config) bool {
 	return len(c.lists()) == 0 && once(c)
 }
 
-// once reports that no list of texts has one twice, and no name stands twice.
+// once reports whether no list of texts has duplicates, and no name is used twice.
 func once(c *Config) bool {
 	seen := map[string]bool{}
 	for _, leaf := range keys(c) {
@@ -158,9 +162,9 @@ func once(c *Config) bool {
 	return true
 }
 
-// TestListsReadBack: what is effective is a file, and what Settings say is what the
-// environment may say, with the same values; and the schema takes what Load takes.
-func TestListsReadBack(t *testing.T) {
+// TestListsRoundTrip: Effective is a file and Settings are variables with the same values, and
+// the schema accepts what Load accepts.
+func TestListsRoundTrip(t *testing.T) {
 	file, full := filepath.Join(t.TempDir(), "node.yaml"), 0
 	rapid.Check(t, func(t *rapid.T) {
 		first, err := Load(Sources{})

@@ -12,7 +12,7 @@ import (
 	"macronode/core/types"
 )
 
-// Schema is the tree as JSON Schema.
+// Schema returns the tree as JSON Schema.
 func Schema() []byte {
 	var b bytes.Buffer
 	s := schema{jsontext.NewEncoder(&b, jsontext.WithIndent("  "))}
@@ -23,8 +23,7 @@ func Schema() []byte {
 	return b.Bytes()
 }
 
-// schema writes tokens to memory, in an order that is always right: what cannot
-// fail is not asked.
+// schema writes JSON tokens to memory in a valid order, so errors are not checked.
 type schema struct{ to *jsontext.Encoder }
 
 func (s schema) open(t jsontext.Token) { s.write(t) }
@@ -43,15 +42,15 @@ func (s schema) texts(pairs ...string) {
 	}
 }
 
-// raw writes what is JSON already.
+// raw writes a JSON text.
 func (s schema) raw(text string) {
 	if err := s.to.WriteValue(jsontext.Value(text)); err != nil {
 		panic("config: " + err.Error())
 	}
 }
 
-// section is what has keys. In the tree it may be empty, which sets nothing; an entry may
-// not, nor what is in one.
+// section writes a section. In the tree it may be empty, which sets nothing; in an entry it must
+// not be empty.
 func (s schema) section(t reflect.Type, types ...string) {
 	s.write(jsontext.String("type"), jsontext.BeginArray)
 	s.texts(types...)
@@ -158,7 +157,7 @@ func (s schema) leaf(k key) {
 	}
 }
 
-// bounds are the range of a number.
+// bounds writes the range of a number.
 func (s schema) bounds(k key) {
 	s.write(jsontext.String("minimum"))
 	s.raw(k.tag.Get("min"))
@@ -168,7 +167,7 @@ func (s schema) bounds(k key) {
 
 const sizes = `^[0-9]+(B|KiB|MiB|GiB)$`
 
-// form says what a text looks like, as far as a schema can.
+// form writes the form of a text, as far as a schema can express it.
 func (s schema) form(k key) {
 	switch k.value.Interface().(type) {
 	case time.Duration:

@@ -16,7 +16,7 @@ import (
 	"github.com/knadh/koanf/parsers/yaml"
 )
 
-// node is a part of a JSON Schema: of all words there are, those that ours may have.
+// node is a part of a JSON Schema, with the keywords that are used.
 type node struct {
 	Comment     string          `json:"$comment"`
 	Schema      string          `json:"$schema"`
@@ -54,7 +54,7 @@ func root(t failer) (n node) {
 	return n
 }
 
-// takes says why n does not take a value, as YAML or JSON gave it.
+// takes returns why n rejects a value.
 func (n node) takes(at string, v any) error {
 	for _, of := range [...]struct {
 		nodes []node
@@ -104,7 +104,7 @@ func (n node) takes(at string, v any) error {
 	return n.takesNumber(at, reflect.ValueOf(v))
 }
 
-// is reports that n is of a type, or of any.
+// is reports whether n has a type, or any.
 func (n node) is(kind string) bool {
 	kinds, several := n.Type.([]any)
 	return n.Type == nil || n.Type == kind || several && slices.Contains(kinds, any(kind))
@@ -157,19 +157,19 @@ func (n node) takesObject(at string, values map[string]any) error {
 	return nil
 }
 
-// accepts says why the schema does not take a file.
+// accepts returns why the schema rejects a file.
 func accepts(t failer, file string) error {
 	t.Helper()
 	values, err := yaml.Parser().Unmarshal([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyed.IntfaceKeysToStrings(values) // as it does before Load sees them
+	keyed.IntfaceKeysToStrings(values) // as Load does
 	return root(t).takes("", values)
 }
 
-// TestTheSchemaRefuses: what it is for.
-func TestTheSchemaRefuses(t *testing.T) {
+// TestSchemaRejects lists files that the schema rejects.
+func TestSchemaRejects(t *testing.T) {
 	good, err := os.ReadFile("testdata/front.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -214,8 +214,8 @@ func TestTheSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestTheSchemaNamesEveryKey, and takes no other.
-func TestTheSchemaNamesEveryKey(t *testing.T) {
+// TestSchemaHasEveryKey, and no other.
+func TestSchemaHasEveryKey(t *testing.T) {
 	var leaves []string
 	var walk func(string, node)
 	walk = func(path string, n node) {

@@ -15,7 +15,7 @@ import (
 
 var errText = errors.New("not such a text")
 
-// Bytes is a size; its text is a whole number and one of B, KiB, MiB, GiB.
+// Bytes is a size; its text is an integer and one of B, KiB, MiB, GiB.
 type Bytes int64
 
 func (b Bytes) String() string {
@@ -49,8 +49,8 @@ func parseBytes(text string) (Bytes, error) {
 	return 0, errText
 }
 
-// Rate is so many Units in every Every, which is some power of ten seconds; its text is
-// what that makes a second. The zero Rate is none.
+// Rate is a number of Units in Every, a power of ten seconds; its text is the rate per second.
+// The zero Rate is none.
 type Rate struct {
 	Units uint64
 	Every time.Duration
@@ -72,8 +72,8 @@ func (r Rate) String() string {
 
 func (r Rate) less(than Rate) bool { return r.micro() < than.micro() }
 
-// micro is how many millionths of a unit a second are: of all rates that parse fewer than
-// 2^64.
+// micro returns the rate in millionths of a unit per second, below 2^64 for every rate that
+// parses.
 func (r Rate) micro() uint64 {
 	if r.Every == 0 {
 		return 0
@@ -95,7 +95,7 @@ func parseRate(text string) (Rate, error) {
 	return Rate{units, every}, nil
 }
 
-// Burst is a number of requests or, Sized, of bytes. The zero Burst is none.
+// Burst is a number of requests or, if Sized, of bytes. The zero Burst is none.
 type Burst struct {
 	Units uint64
 	Sized bool
@@ -119,7 +119,7 @@ func parseBurst(text string) (Burst, error) {
 	return Burst{n, false}, nil
 }
 
-// parseNetwork takes a network by its first address, of the family that it is of.
+// parseNetwork parses a network and masks its address.
 func parseNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p != p.Masked() || p.Addr().Is4In6() {
@@ -128,7 +128,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// parseName takes the text of one of a few, of which there are so many.
+// parseName parses one of a fixed set of names.
 func parseName[T interface {
 	~uint8
 	String() string
@@ -142,7 +142,7 @@ func parseName[T interface {
 	return errText
 }
 
-// parse gives v the value that text says.
+// parse sets v to the value of text.
 func parse(v reflect.Value, text string) error {
 	switch p := v.Addr().Interface().(type) {
 	case *string:
@@ -204,7 +204,7 @@ func parse(v reflect.Value, text string) error {
 	return nil
 }
 
-// format is the text that parse reads back.
+// format returns the text that parse reads back.
 func format(v reflect.Value) string {
 	if d, ok := v.Interface().(time.Duration); ok {
 		return duration(d)
@@ -212,7 +212,7 @@ func format(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// duration is Go's text without its empty minutes and seconds: 24h, not 24h0m0s.
+// duration returns Go's text without zero minutes and seconds: 24h, not 24h0m0s.
 func duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Warnings are what can be used and is probably not meant: one sentence each.
+// Warnings returns settings that are valid and probably not intended: one sentence each.
 func (c *Config) Warnings() (all []string) {
 	for i := range c.Routes {
 		r := &c.Routes[i]
@@ -21,6 +21,6 @@ func (c *Config) Warnings() (all []string) {
 	return all
 }
 
-// defaultRouteDeadline is what a route has where it says nothing: longer than the default of
-// node.drain, and no reason to warn.
+// defaultRouteDeadline is the default deadline of a route. It is longer than the default of
+// node.drain, which is not worth a warning.
 const defaultRouteDeadline = 5 * time.Second

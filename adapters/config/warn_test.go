@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWarnings: a route whose deadline is longer than node.drain is told, unless both are
+// TestWarnings: a route whose deadline is longer than node.drain is reported, unless both are
 // defaults.
 func TestWarnings(t *testing.T) {
 	route := func(deadline string) string {
@@ -29,8 +29,8 @@ func TestWarnings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := fmt.Sprint(got.Warnings()); said != c.want {
-			t.Errorf("%q:\n got %s\nwant %s", c.sets, said, c.want)
+		if reported := fmt.Sprint(got.Warnings()); reported != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.sets, reported, c.want)
 		}
 	}
 }

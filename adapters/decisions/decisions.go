@@ -37,17 +37,25 @@ type Decision struct {
 	TookUS   int64     `json:"took_us"`
 	Config   string    `json:"config"` // the version of the configuration that decided
 
-	Cut     bool     `json:"cut,omitzero"`         // the response began and is truncated
-	Because string   `json:"because,omitzero"`     // why it was rejected after admission
-	Unmet   []string `json:"unmet,omitempty"`      // the dependencies that were missing when the node did not serve it
-	Ailing  []string `json:"ailing,omitempty"`     // the reasons for which the node was degraded then
-	Told    string   `json:"retry_after,omitzero"` // in seconds, as sent to the client
-	Full    string   `json:"full,omitzero"`        // the queue that was full, although the request was admitted
-	Method  string   `json:"method"`
-	Path    string   `json:"path"`              // without the query string; the first 128 bytes
-	Matched string   `json:"matched,omitzero"`  // the configured route
-	FirstUS int64    `json:"first_us,omitzero"` // from forwarding it to the header of the response; 0: no response
-	Legs    []Leg    `json:"legs,omitempty"`    // one for each upstream that it was sent to, at most three
+	Cut        bool     `json:"cut,omitzero"`         // the response began and is truncated
+	Because    string   `json:"because,omitzero"`     // why it was rejected after admission
+	Unmet      []string `json:"unmet,omitempty"`      // the dependencies that were missing when the node did not serve it
+	Ailing     []string `json:"ailing,omitempty"`     // the reasons for which the node was degraded then
+	RetryAfter string   `json:"retry_after,omitzero"` // in seconds, as sent to the client
+	Full       string   `json:"full,omitzero"`        // the queue that was full, although the request was admitted
+	Method     string   `json:"method"`
+	Path       string   `json:"path"`              // without the query string; the first 128 bytes
+	Matched    string   `json:"matched,omitzero"`  // the configured route
+	FirstUS    int64    `json:"first_us,omitzero"` // from forwarding it to the header of the response; 0: no response
+	Legs       []Leg    `json:"legs,omitempty"`    // one for each upstream that it was sent to, at most three
+}
+
+// Target returns what the request was for: a route of the configuration, or an operation of the node's own API.
+func (d *Decision) Target() string {
+	if d.Matched != "" {
+		return d.Matched
+	}
+	return d.Route
 }
 
 // A Leg describes the outcome of a request, or of one part of its response, at one upstream.

@@ -7,9 +7,9 @@ import (
 	"macronode/adapters/decisions"
 )
 
-// TestRing checks that the ring keeps the most recent decisions, and that Find returns the latest one
-// of an id.
-func TestRing(t *testing.T) {
+// TestRingKeepsMostRecent checks that the ring keeps the most recent decisions, and that Find
+// returns the latest one of an ID.
+func TestRingKeepsMostRecent(t *testing.T) {
 	r := decisions.New()
 	if _, ok := r.Find("d_0"); ok {
 		t.Error("an empty ring has a decision")

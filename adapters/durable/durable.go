@@ -1,7 +1,7 @@
-// Package durable keeps on disk how far a journal is known to be durable, outside of its
-// segments: what the segments have lost can then not be taken for what was never written.
+// Package durable stores the last durable frame of a journal outside of its segments. So frames
+// that the segments have lost are not mistaken for frames that were never written.
 //
-//	synced frames ─► Mark ─Write─► a file, replaced at once ─Read─► Mark
+//	synced frames ─► Mark ─Write─► a file, replaced atomically ─Read─► Mark
 package durable
 
 import (
@@ -18,13 +18,13 @@ import (
 	"macronode/core/types"
 )
 
-// Name is the file of a data directory, and of a copy of a journal that had lost frames.
+// Name is the file in a data directory, and in a copy of a journal that had lost frames.
 const Name = "durable"
 
-// ErrFormat says that a file is no mark, or a part of one.
+// ErrFormat reports a damaged file.
 var ErrFormat = errors.New("durable: the file is damaged")
 
-// A Mark is the last frame of a journal that is known to be durable. The zero Mark is of none.
+// A Mark is the last frame of a journal that is known to be durable. The zero Mark means none.
 type Mark struct {
 	Journal types.JournalID
 	LSN     types.LSN
@@ -34,9 +34,18 @@ type Mark struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Write replaces the file of that name. When it returns without an error, the mark survives a
-// loss of power; with one, the file has this mark or the one before.
+// Write replaces the file of that name. If it returns nil, the mark survives a power loss;
+// otherwise the file has this mark or the previous one.
 func (m Mark) Write(to fs.FS, name string) error {
+	text := fmt.Sprintf("%016x %d %d %x", uint64(m.Journal), uint64(m.LSN), int64(m.At), m.Root)
+	return replace(to, name, fmt.Sprintf("%s %08x\n", text, crc32.Checksum([]byte(text), castagnoli)))
+}
+
+// WriteUnknown replaces the file of that name by one that Read reports as damaged: which frame
+// was durable last is unknown.
+func WriteUnknown(to fs.FS, name string) error { return replace(to, name, "unknown\n") }
+
+func replace(to fs.FS, name, text string) error {
 	part := name + ".new"
 	if err := to.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("durable: %w", err)
@@ -45,8 +54,6 @@ func (m Mark) Write(to fs.FS, name string) error {
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	text := fmt.Sprintf("%016x %d %d %x", uint64(m.Journal), uint64(m.LSN), int64(m.At), m.Root)
-	text = fmt.Sprintf("%s %08x\n", text, crc32.Checksum([]byte(text), castagnoli))
 	_, err = f.WriteAt([]byte(text), 0)
 	if err == nil {
 		err = f.Sync()
@@ -57,7 +64,7 @@ func (m Mark) Write(to fs.FS, name string) error {
 	return errors.Join(to.Rename(part, name), to.SyncDir())
 }
 
-// Read returns the mark of a file, the zero Mark where there is no such file.
+// Read returns the mark of a file, or the zero Mark if there is no file.
 func Read(from fs.FS, name string) (m Mark, err error) {
 	f, err := from.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -75,7 +82,7 @@ func Read(from fs.FS, name string) (m Mark, err error) {
 	return parse(string(text[:n]))
 }
 
-// parse reads the text of a file. Copies that were made before there was a checksum have none.
+// parse parses the text of a file. Old copies have no checksum.
 func parse(text string) (m Mark, err error) {
 	part := strings.Fields(text)
 	if len(part) == 5 && part[4] == fmt.Sprintf("%08x", crc32.Checksum([]byte(strings.Join(part[:4], " ")), castagnoli)) {

@@ -11,14 +11,14 @@ import (
 	"macronode/core/types"
 )
 
-// mark is the n-th mark of a journal.
+// mark returns the n-th mark of a journal.
 func mark(n uint64) durable.Mark {
 	return durable.Mark{Journal: 0xfedcba9876543210, LSN: types.LSN(n), Root: types.Root{1, 2, byte(n)}, At: types.Time(1_700_000_000_000 + n)}
 }
 
-// TestSurvivesAnyCrash: wherever the power is lost while marks are written, the file has the last
-// mark whose Write returned, or the next one; and it is never unreadable.
-func TestSurvivesAnyCrash(t *testing.T) {
+// TestMarkSurvivesAnyCrash: after a power loss at any point, the file has the last mark whose
+// Write returned, or the next one. It is never unreadable.
+func TestMarkSurvivesAnyCrash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		disk := world.NewDisk()
 		disk.Fuse = rapid.IntRange(1, 40).Draw(t, "operations")
@@ -48,8 +48,8 @@ func TestSurvivesAnyCrash(t *testing.T) {
 	})
 }
 
-// TestDamageIsNoMark: a file with any byte changed, or cut anywhere, is not read as a mark.
-func TestDamageIsNoMark(t *testing.T) {
+// TestDamagedMarkIsRejected: a file with a changed byte, or cut anywhere, is rejected.
+func TestDamagedMarkIsRejected(t *testing.T) {
 	disk := world.NewDisk()
 	disk.Fuse = -1
 	if is, err := durable.Read(disk, durable.Name); err != nil || is != (durable.Mark{}) {
@@ -83,14 +83,14 @@ func TestDamageIsNoMark(t *testing.T) {
 		}
 	}
 	sum := len(text) - len(" 01234567\n")
-	for i := range len(text) - 1 { // the last is the end of the line
+	for i := range len(text) - 1 { // the last byte is the newline
 		spoiled := append([]byte(nil), text...)
 		spoiled[i] ^= 1
 		put(spoiled)
 		if is, err := durable.Read(disk, durable.Name); !errors.Is(err, durable.ErrFormat) {
 			t.Errorf("byte %d: %v, %v", i, is, err)
 		}
-		if i == sum { // what is left is the format without a checksum
+		if i == sum { // the rest is valid without a checksum
 			continue
 		}
 		put(text[:i])
@@ -101,5 +101,23 @@ func TestDamageIsNoMark(t *testing.T) {
 	put(text[:sum])
 	if is, err := durable.Read(disk, durable.Name); err != nil || is != mark(7) {
 		t.Errorf("without a checksum: %v, %v", is, err)
+	}
+}
+
+// TestUnknownIsDamaged: a file that stands for an unknown frame is read as damaged, until a mark replaces it.
+func TestUnknownIsDamaged(t *testing.T) {
+	disk := world.NewDisk()
+	disk.Fuse = -1
+	if err := durable.WriteUnknown(disk, durable.Name); err != nil {
+		t.Fatal(err)
+	}
+	if is, err := durable.Read(disk, durable.Name); !errors.Is(err, durable.ErrFormat) {
+		t.Errorf("%v, %v", is, err)
+	}
+	if err := mark(7).Write(disk, durable.Name); err != nil {
+		t.Fatal(err)
+	}
+	if is, err := durable.Read(disk, durable.Name); err != nil || is != mark(7) {
+		t.Errorf("%v, %v", is, err)
 	}
 }

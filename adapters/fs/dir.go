@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// Dir is a directory of the operating system: the path of one.
+// Dir is a directory of the operating system, by its path.
 type Dir string
 
-// file keeps os.File's errors: they name the operation and the path.
+// file keeps the errors of os.File: they name the operation and the path.
 type file struct{ *os.File }
 
-// Make is a directory that is there, and stays there when the power goes: what is
-// missing of the path is made, for us alone.
+// Make returns a directory that exists durably. Missing parts of the path are created with access
+// for the owner only.
 func Make(path string) (Dir, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func Make(path string) (Dir, error) {
 	return Dir(abs), grow(abs)
 }
 
-// grow makes path below what there is of it. It ends at the root, which is there.
+// grow creates the missing parts of path. The root exists.
 func grow(path string) error {
 	switch at, err := os.Stat(path); {
 	case err == nil && !at.IsDir():
@@ -46,13 +46,13 @@ func grow(path string) error {
 
 func (d Dir) path(name string) string { return filepath.Join(string(d), name) }
 
-// Create makes a file that only we may read.
+// Create creates a file with access for the owner only.
 func (d Dir) Create(name string) (File, error) {
 	return opened(os.OpenFile(d.path(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600))
 }
 
-// Open opens a file for reading.
-func (d Dir) Open(name string) (File, error) { return opened(os.Open(d.path(name))) }
+// Open opens a regular file for reading.
+func (d Dir) Open(name string) (File, error) { return opened(OpenRegular(d.path(name))) }
 
 func opened(f *os.File, err error) (File, error) {
 	if err != nil {
@@ -61,13 +61,13 @@ func opened(f *os.File, err error) (File, error) {
 	return file{f}, nil
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d Dir) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 
-// Remove takes a name away.
+// Remove removes a name.
 func (d Dir) Remove(name string) error { return os.Remove(d.path(name)) }
 
-// SyncDir makes all names durable as they are.
+// SyncDir makes all names durable.
 func (d Dir) SyncDir() error {
 	f, err := os.Open(string(d))
 	if err != nil {
@@ -76,7 +76,7 @@ func (d Dir) SyncDir() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// List is the names of all files, sorted.
+// List returns the names of all files, sorted.
 func (d Dir) List() ([]string, error) {
 	all, err := os.ReadDir(string(d))
 	names := make([]string, 0, len(all))
@@ -88,7 +88,7 @@ func (d Dir) List() ([]string, error) {
 	return names, err
 }
 
-// Free is what the file system has left for those who are not root.
+// Free returns the free bytes of the file system for users other than root.
 func (d Dir) Free() (uint64, error) {
 	var st syscall.Statfs_t
 	if err := again(func() error { return syscall.Statfs(string(d), &st) }); err != nil {
@@ -105,7 +105,7 @@ func (f file) Size() (int64, error) {
 	return at.Size(), nil
 }
 
-// again calls a system call that a signal may interrupt until none does.
+// again repeats a system call that a signal interrupted.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

@@ -1,6 +1,6 @@
-// Package fs is the port to one directory of files, and the real directory behind
-// it. What was written is durable after Sync; that a name is there, after SyncDir.
-// What each call promises is contract.FS, which every FS runs.
+// Package fs is the port to one directory of files, and its implementation on the operating
+// system. Written data is durable after Sync, a name after SyncDir. The tests of fstest.FS define
+// the behaviour, and every FS runs them.
 package fs
 
 import (
@@ -8,28 +8,28 @@ import (
 	"io"
 )
 
-// FS is one directory without folders in it. A name that is not there is an error
-// that is os.ErrNotExist, one that must be new and is not, os.ErrExist.
+// FS is one directory without subdirectories. A missing name is os.ErrNotExist; a name that must
+// be new and exists is os.ErrExist.
 type FS interface {
 	Create(name string) (File, error) // for reading and writing; the name must be new
-	Open(name string) (File, error)   // for reading alone: nothing is ever changed in place
-	Rename(from, to string) error     // replaces what was called to; an open file stays open
+	Open(name string) (File, error)   // for reading only: nothing is changed in place
+	Rename(from, to string) error     // replaces an existing file; an open file stays open
 	Remove(name string) error
 	SyncDir() error
 	List() ([]string, error) // of files, sorted
-	Free() (uint64, error)   // bytes that are left to us
+	Free() (uint64, error)   // free bytes for this process
 }
 
-// File is read and written at offsets, by several goroutines where it must be.
+// File is read and written at offsets, by several goroutines if needed.
 type File interface {
-	ReadAt(p []byte, off int64) (int, error)  // io.EOF with less than was asked for
-	WriteAt(p []byte, off int64) (int, error) // beyond the end: what lies between is zeros
-	Sync() error                              // its bytes and its size; not its name
+	ReadAt(p []byte, off int64) (int, error)  // io.EOF at a short read
+	WriteAt(p []byte, off int64) (int, error) // past the end: the gap is zeros
+	Sync() error                              // data and size, not the name
 	Size() (int64, error)
 	Close() error
 }
 
-// ReadAll is a file as a whole.
+// ReadAll reads a whole file.
 func ReadAll(fsys FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"macronode/adapters/fstest"
 )
 
-// holds is set in a process that holds the directory it names until its input ends.
+// holds names a directory. A process with this variable holds its lock until its input ends.
 const holds = "MACRONODE_TEST_HOLDS"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	_, err := fs.Lock(fs.Dir(dir), "macronode v0.0.1")
 	fmt.Println(err)
-	_, _ = bufio.NewReader(os.Stdin).ReadByte() // until somebody closes it, or kills us
+	_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the input is closed, or the process is killed
 	os.Exit(0)
 }
 
@@ -32,7 +32,7 @@ func TestContract(t *testing.T) {
 	fstest.FS(t, func(t *testing.T) fs.FS { return fs.Dir(t.TempDir()) })
 }
 
-func TestOnlyWeMayRead(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "newer")
 	d, err := fs.Make(path)
 	if err != nil {
@@ -56,9 +56,9 @@ func TestOnlyWeMayRead(t *testing.T) {
 	}
 }
 
-// TestHeldByAnother: who comes second is told who came first, and the lock of a
-// process ends with it, however it ends.
-func TestHeldByAnother(t *testing.T) {
+// TestLockNamesItsHolder: a second process gets the name of the first, and the lock of a process
+// ends with it, however it ends.
+func TestLockNamesItsHolder(t *testing.T) {
 	dir := t.TempDir()
 	first := exec.Command(os.Args[0])
 	first.Env = append(os.Environ(), holds+"="+dir)
@@ -74,39 +74,39 @@ func TestHeldByAnother(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := bufio.NewReader(out).ReadString('\n'); said != "<nil>\n" {
-		t.Fatalf("the first did not get the lock: %s, %v", said, err)
+	if reported, err := bufio.NewReader(out).ReadString('\n'); reported != "<nil>\n" {
+		t.Fatalf("the first did not get the lock: %s, %v", reported, err)
 	}
 
 	_, err = fs.Lock(fs.Dir(dir), "macronode v0.0.2")
 	want := fmt.Sprintf("%s is held by process %d, macronode v0.0.1", dir, first.Process.Pid)
 	if !errors.Is(err, fs.ErrHeld) || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-		t.Fatalf("the second was told %q, want ... %q", err, want)
+		t.Fatalf("the second process got %q, want ... %q", err, want)
 	}
 
-	if who, want := fs.Holder(fs.Dir(dir)), fmt.Sprintf("process %d, macronode v0.0.1", first.Process.Pid); who != want {
-		t.Fatalf("held by %q, want %q", who, want)
+	if holder, want := fs.Holder(fs.Dir(dir)), fmt.Sprintf("process %d, macronode v0.0.1", first.Process.Pid); holder != want {
+		t.Fatalf("held by %q, want %q", holder, want)
 	}
 
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = first.Wait() // it was killed, and says so
-	if who := fs.Holder(fs.Dir(dir)); who != "" {
-		t.Fatalf("held by %q, which is dead", who)
+	_ = first.Wait() // killed: reports an error
+	if holder := fs.Holder(fs.Dir(dir)); holder != "" {
+		t.Fatalf("held by %q, which is dead", holder)
 	}
 	held, err := fs.Lock(fs.Dir(dir), "macronode v2")
 	if err != nil {
 		t.Fatalf("the lock outlived its process: %v", err)
 	}
 	defer held.Close()
-	said, err := os.ReadFile(filepath.Join(dir, fs.LockName))
-	if want := fmt.Sprintf("process %d, macronode v2\n", os.Getpid()); err != nil || string(said) != want {
-		t.Fatalf("the file says %q, %v, want %q", said, err, want)
+	reported, err := os.ReadFile(filepath.Join(dir, fs.LockName))
+	if want := fmt.Sprintf("process %d, macronode v2\n", os.Getpid()); err != nil || string(reported) != want {
+		t.Fatalf("the file has %q, %v, want %q", reported, err, want)
 	}
 }
 
-func TestGivenBack(t *testing.T) {
+func TestCloseReleasesLock(t *testing.T) {
 	d := fs.Dir(t.TempDir())
 	for range 2 {
 		held, err := fs.Lock(d, "macronode")
@@ -116,23 +116,22 @@ func TestGivenBack(t *testing.T) {
 		if _, err := fs.Lock(d, "macronode"); !errors.Is(err, fs.ErrHeld) {
 			t.Fatalf("held twice: %v", err)
 		}
-		if who := fs.Holder(d); !strings.HasPrefix(who, "process ") {
-			t.Fatalf("held by %q", who)
+		if holder := fs.Holder(d); !strings.HasPrefix(holder, "process ") {
+			t.Fatalf("held by %q", holder)
 		}
 		if err := held.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if who := fs.Holder(d); who != "" {
-			t.Fatalf("given back, and held by %q", who)
+		if holder := fs.Holder(d); holder != "" {
+			t.Fatalf("given back, and held by %q", holder)
 		}
 	}
-	if who := fs.Holder(fs.Dir(t.TempDir())); who != "" {
-		t.Fatalf("nobody ever came, and it is held by %q", who)
+	if holder := fs.Holder(fs.Dir(t.TempDir())); holder != "" {
+		t.Fatalf("no process locked it, but it is held by %q", holder)
 	}
 }
 
-// TestLockOutlivesItsFile removes the file in which the holder is named: the directory is locked
-// all the same.
+// TestLockOutlivesItsFile removes the file with the holder's name: the directory stays locked.
 func TestLockOutlivesItsFile(t *testing.T) {
 	d := fs.Dir(t.TempDir())
 	held, err := fs.Lock(d, "macronode")
@@ -154,8 +153,8 @@ func TestLockOutlivesItsFile(t *testing.T) {
 	}
 }
 
-// TestCheckSeesAnotherDirectory replaces, removes and restores a locked directory.
-func TestCheckSeesAnotherDirectory(t *testing.T) {
+// TestCheckDetectsReplacedDirectory replaces, removes and restores a locked directory.
+func TestCheckDetectsReplacedDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)

@@ -8,27 +8,27 @@ import (
 	"syscall"
 )
 
-// Why a directory cannot be locked, or is locked no longer.
+// Why a directory cannot be locked, or is no longer locked.
 var (
 	ErrHeld = errors.New("fs: the directory is in use")
 	ErrLost = errors.New("fs: the locked directory is not there any more")
 )
 
-// LockName is the file in which the holder of a directory is named. The lock is on the
-// directory itself, so a removed file unlocks nothing. The file stays there.
+// LockName is the file with the name of the holder. The lock is on the directory itself, so
+// removing the file does not unlock it. The file is never removed.
 const LockName = "LOCK"
 
-const maxHolder = 256 // bytes that are read of what a holder says of itself
+const maxHolder = 256 // most bytes of a holder's name
 
-// A Held is a directory that is locked for this process. The lock ends with Close, and with the
-// process however that ends.
+// A Held is a directory that is locked for this process. The lock ends with Close, or with the
+// process.
 type Held struct {
 	dir  Dir
 	lock *os.File
 }
 
-// Lock locks a directory for this process: ErrHeld where another one has it. version is shown
-// to the next one that tries.
+// Lock locks a directory for this process; ErrHeld if another process holds it. version is shown
+// to other processes that try.
 func Lock(d Dir, version string) (*Held, error) {
 	h, err := lockDir(d)
 	if err != nil {
@@ -40,7 +40,7 @@ func Lock(d Dir, version string) (*Held, error) {
 	return h, nil
 }
 
-// Hold is Lock for a process that only reads: on a disk that takes no writes, it is not named.
+// Hold is Lock for a process that only reads: if the disk is read-only, the holder is not named.
 func Hold(d Dir, version string) (*Held, error) {
 	h, err := lockDir(d)
 	if err != nil {
@@ -52,7 +52,7 @@ func Hold(d Dir, version string) (*Held, error) {
 	return h, nil
 }
 
-// lockDir takes the lock of a directory. It does not wait.
+// lockDir locks a directory without waiting.
 func lockDir(d Dir) (*Held, error) {
 	f, err := os.OpenFile(string(d), os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
@@ -70,12 +70,12 @@ func lockDir(d Dir) (*Held, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// Close gives the directory back.
+// Close unlocks the directory.
 func (h *Held) Close() error { return h.lock.Close() }
 
-// Check returns ErrLost if the path of the directory leads elsewhere by now: it was removed,
-// renamed or mounted over. Another process can lock what is there then, so the holder must
-// write nothing more. It does not block for longer than two looks at the directory.
+// Check returns ErrLost if the path now leads to another directory: it was removed, renamed or
+// mounted over. Another process can lock that one, so the holder must stop writing. Check takes
+// at most two stat calls.
 func (h *Held) Check() error {
 	locked, err := h.lock.Stat()
 	if err != nil {
@@ -91,29 +91,29 @@ func (h *Held) Check() error {
 	return nil
 }
 
-// Holder names the process that holds a directory right now; empty: none does, as far as can be
-// told. It disturbs no process that locks: it tries the lock only while the process that is named
-// in the directory exists.
-func Holder(d Dir) (who string) {
-	who = named(d)
+// Holder returns the process that holds a directory, or "" if none does as far as is known. It
+// tries the lock only if the named process exists, so that it does not disturb a process that is
+// locking.
+func Holder(d Dir) (holder string) {
+	holder = named(d)
 	pid := 0
-	if n, _ := fmt.Sscanf(who, "process %d,", &pid); n != 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	if n, _ := fmt.Sscanf(holder, "process %d,", &pid); n != 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return ""
 	}
 	f, err := os.OpenFile(string(d), os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return ""
 	}
-	defer f.Close() //nolint:errcheck // a lock on it ends with it
+	defer f.Close() //nolint:errcheck // closing releases the lock
 	if err := again(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) }); !errors.Is(err, syscall.EWOULDBLOCK) {
 		return ""
 	}
-	return who
+	return holder
 }
 
-// sign writes the name of this process into the directory.
+// sign writes the name of this process to the directory.
 func sign(d Dir, version string) error {
-	f, err := os.OpenFile(d.path(LockName), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(d.path(LockName), os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
@@ -124,19 +124,18 @@ func sign(d Dir, version string) error {
 	return errors.Join(err, f.Close())
 }
 
-// named returns the name that the holder of a directory left there; it is a general one where
-// the holder has only just locked.
+// named returns the name that the holder left; a general one if it has just locked.
 func named(d Dir) string {
 	const unnamed = "a process that is just starting"
-	f, err := os.OpenFile(d.path(LockName), os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(d.path(LockName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return unnamed
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	var said [maxHolder]byte
-	n, _ := f.ReadAt(said[:], 0) // what cannot be read is not said
-	if who := strings.TrimSpace(string(said[:n])); who != "" {
-		return who
+	var buf [maxHolder]byte
+	n, _ := f.ReadAt(buf[:], 0) // an unreadable name is empty
+	if holder := strings.TrimSpace(string(buf[:n])); holder != "" {
+		return holder
 	}
 	return unnamed
 }

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// Sync is fdatasync: all that is needed to read the bytes back, without the times
-// that fsync would write as well.
+// Sync calls fdatasync, which makes data and size durable without timestamps.
 func (f file) Sync() error {
 	if err := again(func() error { return syscall.Fdatasync(int(f.Fd())) }); err != nil {
 		return &os.PathError{Op: "fdatasync", Path: f.Name(), Err: err}

@@ -2,5 +2,5 @@
 
 package fs
 
-// Sync is whatever makes a file durable on this system.
+// Sync makes the file durable.
 func (f file) Sync() error { return f.File.Sync() }

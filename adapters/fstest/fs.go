@@ -1,5 +1,4 @@
-// Package fstest is what each port promises: one suite a port, which every adapter
-// and every fake runs.
+// Package fstest has one test suite per port. Every adapter and every fake runs it.
 package fstest
 
 import (
@@ -15,24 +14,24 @@ import (
 	"macronode/core/types"
 )
 
-// FS is the promise of a directory. open makes an empty one. What a crash may take
-// is not in it: no test of a real disk can tell.
+// FS is the suite of a directory; open returns an empty one. Crashes are not tested: a test of a
+// real disk cannot cause them.
 func FS(t *testing.T, open func(*testing.T) fs.FS) {
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, fs.FS)
 	}{
 		{"a name is new once", newOnce},
-		{"a name that is not there is so in every verb", notThere},
+		{"a missing name is ErrNotExist in every call", notThere},
 		{"bytes are read where they were written", bytesStay},
-		{"what is read past the end is short", shortRead},
+		{"a read past the end is short", shortRead},
 		{"an opened file is not written to", readOnly},
-		{"a rename replaces, and what is open stays open", renameReplaces},
-		{"a removed file can be read by who has it", removedStays},
+		{"a rename replaces, and open files stay open", renameReplaces},
+		{"a removed file can be read while it is open", removedStays},
 		{"a closed file is of no use", closedIsClosed},
 		{"names are listed in order", listed},
 		{"there is room", thereIsRoom},
-		{"it agrees with a map of bytes", agrees},
+		{"it agrees with a map of bytes", compareMap},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
 	}
@@ -91,7 +90,7 @@ func notThere(t *testing.T, d fs.FS) {
 func bytesStay(t *testing.T, d fs.FS) {
 	f := created(t, d, "a", "0123456789")
 	defer f.Close()
-	buf := make([]byte, 2) // the caller's again after each write
+	buf := make([]byte, 2) // reused after each write, as a caller may
 	for off, text := range map[int64]string{2: "ab", 12: "xy"} {
 		copy(buf, text)
 		if n, err := f.WriteAt(buf, off); n != 2 || err != nil {
@@ -121,7 +120,7 @@ func shortRead(t *testing.T, d fs.FS) {
 		t.Fatalf("over the end: %d, %v, %q", n, err, p)
 	}
 	if n, err := f.ReadAt(p, 30); n != 0 || !errors.Is(err, io.EOF) {
-		t.Fatalf("beyond the end: %d, %v", n, err)
+		t.Fatalf("past the end: %d, %v", n, err)
 	}
 	if _, err := f.ReadAt(p, -1); err == nil || errors.Is(err, io.EOF) {
 		t.Fatalf("before the beginning: %v", err)
@@ -155,7 +154,7 @@ func renameReplaces(t *testing.T, d fs.FS) {
 	holds(t, d, "b", "FROM a")
 	p := make([]byte, 6)
 	if _, err := b.ReadAt(p, 0); err != nil && !errors.Is(err, io.EOF) || string(p) != "from b" {
-		t.Fatalf("who had b open reads %q, %v", p, err)
+		t.Fatalf("the open b has %q, %v", p, err)
 	}
 	must(t, d.Rename("b", "b"))
 	holds(t, d, "b", "FROM a")
@@ -201,17 +200,17 @@ func listed(t *testing.T, d fs.FS) {
 func thereIsRoom(t *testing.T, d fs.FS) {
 	free, err := d.Free()
 	if err != nil || free == 0 {
-		t.Fatalf("nothing free in an empty directory: %d, %v", free, err)
+		t.Fatalf("no free bytes for an empty directory: %d, %v", free, err)
 	}
 }
 
-// agrees walks a directory and a map of bytes side by side.
-func agrees(t *testing.T, d fs.FS) {
-	dice, twin := types.NewRand(1), map[string][]byte{}
+// compareMap compares a directory with a map of bytes under random calls.
+func compareMap(t *testing.T, d fs.FS) {
+	dice, model := types.NewRand(1), map[string][]byte{}
 	for step := range 2000 {
-		all := slices.Sorted(maps.Keys(twin))
+		all := slices.Sorted(maps.Keys(model))
 		name := string(rune('a' + dice.Uint64n(6)))
-		_, there := twin[name]
+		_, there := model[name]
 		switch dice.Uint64n(6) {
 		case 0:
 			f, err := d.Create(name)
@@ -219,23 +218,23 @@ func agrees(t *testing.T, d fs.FS) {
 				t.Fatalf("step %d: create %s: %v", step, name, err)
 			}
 			if !there {
-				twin[name] = bytes.Repeat([]byte{byte(step)}, int(dice.Uint64n(40)))
-				_, err := f.WriteAt(twin[name], 0)
+				model[name] = bytes.Repeat([]byte{byte(step)}, int(dice.Uint64n(40)))
+				_, err := f.WriteAt(model[name], 0)
 				must(t, errors.Join(err, f.Sync(), f.Close()))
 			}
 		case 1:
 			if err := d.Remove(name); there != (err == nil) {
 				t.Fatalf("step %d: remove %s: %v", step, name, err)
 			}
-			delete(twin, name)
+			delete(model, name)
 		case 2:
 			to := string(rune('a' + dice.Uint64n(6)))
 			if err := d.Rename(name, to); there != (err == nil) {
 				t.Fatalf("step %d: rename %s to %s: %v", step, name, to, err)
 			}
 			if there && to != name {
-				twin[to] = twin[name]
-				delete(twin, name)
+				model[to] = model[name]
+				delete(model, name)
 			}
 		case 3:
 			must(t, d.SyncDir())
@@ -244,8 +243,8 @@ func agrees(t *testing.T, d fs.FS) {
 				t.Fatalf("step %d: listed %q, want %q, %v", step, got, all, err)
 			}
 		case 5:
-			if got, err := fs.ReadAll(d, name); there != (err == nil) || !bytes.Equal(got, twin[name]) {
-				t.Fatalf("step %d: %s holds %q, want %q, %v", step, name, got, twin[name], err)
+			if got, err := fs.ReadAll(d, name); there != (err == nil) || !bytes.Equal(got, model[name]) {
+				t.Fatalf("step %d: %s holds %q, want %q, %v", step, name, got, model[name], err)
 			}
 		}
 	}

@@ -29,17 +29,17 @@ func Mono() types.Instant {
 	return types.Instant(t.Nano())
 }
 
-// Awake is how long the machine has been awake since it started, as its service manager
-// counts time.
+// Awake returns the time for which the machine has been awake since it started, as its service
+// manager counts time.
 func Awake() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // always there
 	return time.Duration(t.Nano())
 }
 
-// Look asks the kernel whether its clock is synchronised. Whoever samples calls it
-// a few times a second.
-func (c *Clock) Look() {
+// CheckSync asks the kernel whether its clock is synchronised. The sampler calls it a few times
+// a second.
+func (c *Clock) CheckSync() {
 	var t unix.Timex
 	c.note(unix.Adjtimex(&t))
 }

@@ -34,7 +34,7 @@ func TestLookAsksTheKernel(t *testing.T) {
 	want := err == nil && state != unix.TIME_ERROR
 	var c Clock
 	c.synced.Store(!want)
-	c.Look()
+	c.CheckSync()
 	if c.Now().Synced != want {
 		t.Errorf("trusted %t, and the kernel says %d, %v", !want, state, err)
 	}

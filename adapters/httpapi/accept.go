@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A mediaRange is a part of the header Accept.
+// A mediaRange is one element of the header Accept: a media range, and its weight q of 0 to 1.
 type mediaRange struct {
 	kind string
 	q    float64
 }
 
-// mediaRanges reads one value of Accept. What cannot be read is left out.
-func mediaRanges(said string) iter.Seq[mediaRange] {
+// mediaRanges yields the elements of one Accept header value. Malformed elements are skipped.
+func mediaRanges(header string) iter.Seq[mediaRange] {
 	return func(yield func(mediaRange) bool) {
-		for one := range strings.SplitSeq(said, ",") {
-			kind, params, err := mime.ParseMediaType(one)
+		for part := range strings.SplitSeq(header, ",") {
+			kind, params, err := mime.ParseMediaType(part)
 			if err != nil {
 				continue
 			}
@@ -36,16 +36,15 @@ func mediaRanges(said string) iter.Seq[mediaRange] {
 	}
 }
 
-// of reports that a kind of answer lies in m.
-func (m mediaRange) of(kind string) bool {
+// includes reports whether a media type is in m.
+func (m mediaRange) includes(kind string) bool {
 	kind, _, _ = strings.Cut(kind, ";")
 	class, _, _ := strings.Cut(kind, "/")
 	return m.kind == kind || m.kind == "*/*" || m.kind == class+"/*"
 }
 
-// formula reports that a spreadsheet could take s for something to compute, or that it
-// begins with an apostrophe.
-func formula(s []byte) bool {
+// isFormula reports whether a spreadsheet could read s as a formula, or whether s begins with an apostrophe.
+func isFormula(s []byte) bool {
 	for len(s) > 0 {
 		r, size := utf8.DecodeRune(s)
 		if !unicode.IsSpace(r) {

@@ -5,37 +5,37 @@ import (
 	"macronode/core/types"
 )
 
-// A listed is what a page of names is asked for.
-type listed struct {
+// A pageRequest is the query of a listing of names.
+type pageRequest struct {
 	prefix  string
 	after   []byte
 	limit   int
 	atLeast types.Seq
 }
 
-func (k *call) listed(l listing, check func(string) error) (q listed, err error) {
+func (k *call) parsePageRequest(l listing, check func(string) error) (q pageRequest, err error) {
 	err = k.query(prefixParam(&q.prefix, check), limitParam(&q.limit), seqParam(&q.atLeast, "min_seq"),
 		k.cursorParam(&q.after, l, func(b []byte) bool { return check(string(b)) == nil }))
 	return q, err
 }
 
-// accounts lists accounts with what they have. The names come from the views, what
-// they have from the books, which know no less.
+// accounts lists accounts with their balances. The names come from the index, the balances from the read model,
+// which is never behind the index.
 func accounts(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
-	q, err := k.listed(ofAccounts, types.CheckAccount[string])
+	q, err := k.parsePageRequest(ofAccounts, types.CheckAccount[string])
 	if err != nil {
 		return err
 	}
-	seen, err := k.present(q.atLeast)
+	seen, err := k.awaitCurrent(q.atLeast)
 	if err != nil {
 		return err
 	}
-	g := gathering{k: k, o: object{'{'}, limit: q.limit}
+	g := accountPage{k: k, o: jsonObject{'{'}, limit: q.limit}
 	g.o.list("accounts")
-	mark, err := g.gather(q)
+	mark, err := g.addAccounts(q)
 	if err != nil {
 		return err
 	}
@@ -48,28 +48,28 @@ func accounts(k *call) error {
 	return k.send(g.o)
 }
 
-// A gathering makes accounts of pairs of an account and an asset.
-type gathering struct {
+// An accountPage groups pairs of account and asset by account.
+type accountPage struct {
 	k     *call
-	o     object
+	o     jsonObject
 	limit int
-	n     int    // accounts, be they covered by the key or not
-	last  []byte // the account at hand
-	open  bool   // it is shown, and not at its end
+	n     int    // accounts so far, including those that the key does not cover
+	last  []byte // the current account
+	open  bool   // its object has begun and not ended
 	more  bool   // there is another account
 }
 
-// gather takes in whole accounts, as many as the page has room for.
-func (g *gathering) gather(q listed) (mark event.Watermark, err error) {
+// addAccounts adds whole accounts until the page is full.
+func (g *accountPage) addAccounts(q pageRequest) (mark event.Watermark, err error) {
 	after := q.after
 	if after != nil {
-		after = append(after, 1) // behind all assets of that account, and before every other
+		after = append(after, 1) // after all assets of that account, and before every other account
 	}
 	for !g.more {
 		got := 0
-		mark, err = g.k.Views.Accounts(g.k.key.Tenant, []byte(q.prefix), after, MaxPage, func(account, asset []byte) bool {
+		mark, err = g.k.Index.Accounts(g.k.key.Tenant, []byte(q.prefix), after, MaxPage, func(account, asset []byte) bool {
 			got++
-			g.pair(account, asset)
+			g.addBalance(account, asset)
 			after = append(append(append(after[:0:0], account...), 0), asset...)
 			return !g.more
 		})
@@ -80,7 +80,7 @@ func (g *gathering) gather(q listed) (mark event.Watermark, err error) {
 	return mark, nil
 }
 
-func (g *gathering) pair(account, asset []byte) {
+func (g *accountPage) addBalance(account, asset []byte) {
 	k := g.k
 	if g.n == 0 || string(account) != string(g.last) {
 		if g.more = g.n == g.limit; g.more {
@@ -92,26 +92,26 @@ func (g *gathering) pair(account, asset []byte) {
 		if g.open = types.Covers(&k.key.Accounts, account); g.open {
 			g.o.open()
 			g.o.text("account", string(account))
-			g.o.truth("frozen", k.Books.Frozen(k.key.Tenant, account))
-			g.o.number("next_nonce", uint64(k.Books.Balance(k.key.Tenant, account, asset).NextNonce))
+			g.o.boolean("frozen", k.ReadModel.Frozen(k.key.Tenant, account))
+			g.o.number("next_nonce", uint64(k.ReadModel.Balance(k.key.Tenant, account, asset).NextNonce))
 			g.o.list("balances")
 		}
 	}
 	if g.open && types.Covers(&k.key.Assets, asset) {
-		g.o.holding(asset, k.Books.Balance(k.key.Tenant, account, asset))
+		g.o.addBalance(asset, k.ReadModel.Balance(k.key.Tenant, account, asset))
 	}
 }
 
-// end ends the account at hand.
-func (g *gathering) end() {
+// end ends the object of the current account.
+func (g *accountPage) end() {
 	if g.open {
 		g.o.close(']', '}')
 		g.open = false
 	}
 }
 
-// holding adds what an account has of an asset.
-func (o *object) holding(asset []byte, b event.Balance) {
+// addBalance adds the balance of an asset.
+func (o *jsonObject) addBalance(asset []byte, b event.Balance) {
 	o.open()
 	o.text("asset", string(asset))
 	o.amount("amount_minor", b.Amount, b.Negative)
@@ -120,30 +120,30 @@ func (o *object) holding(asset []byte, b event.Balance) {
 	o.close('}')
 }
 
-// assets lists assets with how much there is of them.
+// assets lists assets with their supply.
 func assets(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
-	q, err := k.listed(ofAssets, types.CheckAsset[string])
+	q, err := k.parsePageRequest(ofAssets, types.CheckAsset[string])
 	if err != nil {
 		return err
 	}
-	seen, err := k.present(q.atLeast)
+	seen, err := k.awaitCurrent(q.atLeast)
 	if err != nil {
 		return err
 	}
-	list, mark, err := k.Views.Assets(k.key.Tenant, []byte(q.prefix), q.after, q.limit+1)
+	list, mark, err := k.Index.Assets(k.key.Tenant, []byte(q.prefix), q.after, q.limit+1)
 	if err != nil {
 		return err
 	}
 	more := len(list) > q.limit
 	list = list[:min(len(list), q.limit)]
-	o := object{'{'}
+	o := jsonObject{'{'}
 	o.list("assets")
 	for _, asset := range list {
 		if types.Covers(&k.key.Assets, asset) {
-			issued, burned, held := k.Books.Supply(k.key.Tenant, asset)
+			issued, burned, held := k.ReadModel.Supply(k.key.Tenant, asset)
 			left, _ := issued.Sub(burned)
 			o.open()
 			o.text("asset", string(asset))

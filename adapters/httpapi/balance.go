@@ -12,50 +12,49 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// A question is what a balance is asked of.
-type question struct {
+// A balanceQuery names a balance.
+type balanceQuery struct {
 	account, asset string
 	atLeast        types.Seq
 }
 
 func balance(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
-	var q question
+	var q balanceQuery
 	if err := k.query(accountParam(&q.account, "account"), assetParam(&q.asset), seqParam(&q.atLeast, "min_seq")); err != nil {
 		return err
 	}
-	if err := k.covers(q.account, q.asset); err != nil {
+	if err := k.requireCovered(q.account, q.asset); err != nil {
 		return err
 	}
 	if q.atLeast > 0 {
 		ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 		defer cancel()
-		if !k.Books.AwaitSeq(ctx, k.key.Tenant, q.atLeast) {
+		if !k.ReadModel.AwaitSeq(ctx, k.key.Tenant, q.atLeast) {
 			return problem(event.Timeout)
 		}
 	}
 	k.identify()
-	b := k.Books.Balance(k.key.Tenant, []byte(q.account), []byte(q.asset))
+	b := k.ReadModel.Balance(k.key.Tenant, []byte(q.account), []byte(q.asset))
 	out := takeBuffer()
 	defer giveBuffer(out)
-	*out = tally((*out)[:0], q, &b, stale(k.Node.Status(), &b))
+	*out = appendBalance((*out)[:0], q, &b, staleMillis(k.Node.Status(), &b))
 	k.answer(http.StatusOK, jsonType, *out)
 	return nil
 }
 
-// stale is how old b may be at most, in milliseconds: nothing, while all that was
-// decided is counted.
-func stale(s event.Status, b *event.Balance) int64 {
+// staleMillis returns an upper bound of the age of b in milliseconds. It is 0 if all decided frames are applied.
+func staleMillis(s event.Status, b *event.Balance) int64 {
 	if s.Applied >= s.LSN && s.Fault != event.Damaged {
 		return 0
 	}
 	return int64(max(0, s.At-b.At))
 }
 
-// tally writes a balance. No text in it needs an escape.
-func tally(to []byte, q question, b *event.Balance, stale int64) []byte {
+// appendBalance appends a balance as JSON. Its texts need no escape.
+func appendBalance(to []byte, q balanceQuery, b *event.Balance, stale int64) []byte {
 	to = append(append(append(to, `{"account":"`...), q.account...), `","asset":"`...)
 	to = append(append(to, q.asset...), `","amount_minor":"`...)
 	if b.Negative {
@@ -74,20 +73,20 @@ func tally(to []byte, q question, b *event.Balance, stale int64) []byte {
 }
 
 var (
-	errPoint = because(event.BadRequest, "Set exactly one of seq and time.")
-	errTime  = errors.New("time: must be RFC 3339, from 1970 on")
-	errOver  = because(event.BadRequest, "time: must be in the past")
+	errPoint      = problemDetail(event.BadRequest, "Set exactly one of seq and time.")
+	errTime       = errors.New("time: must be RFC 3339, from 1970 on")
+	errFutureTime = problemDetail(event.BadRequest, "time: must be in the past")
 )
 
-// A past is when a balance is asked for: a time, where there is one, or a seq.
-type past struct {
+// A pointInTime selects a past balance: a time, or a seq if the time is 0.
+type pointInTime struct {
 	seq types.Seq
 	at  types.Time
 }
 
-// balanceAt shows what an account had.
+// balanceAt returns the balance of an account at a point in time.
 func balanceAt(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
 	account, err := k.account()
@@ -95,7 +94,7 @@ func balanceAt(k *call) error {
 		return err
 	}
 	var asset string
-	when, points := past{}, 0
+	when, points := pointInTime{}, 0
 	err = k.query(assetParam(&asset),
 		param{"seq", false, func(s string) (err error) { points++; when.seq, err = parseSeq(s, "seq"); return err }},
 		param{"time", false, func(s string) (err error) { points++; when.at, err = parseTime(s); return err }})
@@ -105,14 +104,14 @@ func balanceAt(k *call) error {
 	if points != 1 {
 		return errPoint
 	}
-	if err := k.covers(account, asset); err != nil {
+	if err := k.requireCovered(account, asset); err != nil {
 		return err
 	}
-	b, err := k.balanceThen([]byte(account), []byte(asset), when)
+	b, err := k.balanceAtPoint([]byte(account), []byte(asset), when)
 	if err != nil {
 		return err
 	}
-	o := object{'{'}
+	o := jsonObject{'{'}
 	o.text("account", account)
 	o.text("asset", asset)
 	o.amount("amount_minor", b.Amount, b.Negative)
@@ -123,17 +122,17 @@ func balanceAt(k *call) error {
 	return k.send(o)
 }
 
-// balanceThen waits until nothing can change any more what there was.
-func (k *call) balanceThen(account, asset []byte, when past) (b event.Balance, err error) {
+// balanceAtPoint waits until the balance at that point can no longer change.
+func (k *call) balanceAtPoint(account, asset []byte, when pointInTime) (b event.Balance, err error) {
 	known := false
 	if when.at == 0 {
-		if _, err = k.sight(when.seq); err == nil {
-			b, known, err = k.Views.BalanceAt(k.key.Tenant, account, asset, when.seq)
+		if _, err = k.awaitSeq(when.seq); err == nil {
+			b, known, err = k.Index.BalanceAt(k.key.Tenant, account, asset, when.seq)
 		}
-	} else if at, err := k.settled(when.at); err != nil {
+	} else if at, err := k.awaitTime(when.at); err != nil {
 		return b, err
 	} else {
-		b, known, err = k.Views.BalanceAtTime(k.key.Tenant, account, asset, at)
+		b, known, err = k.Index.BalanceAtTime(k.key.Tenant, account, asset, at)
 		if err != nil {
 			return b, err
 		}
@@ -144,23 +143,23 @@ func (k *call) balanceThen(account, asset []byte, when past) (b event.Balance, e
 	return b, err
 }
 
-// settled is the last time up to at that has frames, once all of those are in the views.
-func (k *call) settled(at types.Time) (types.Time, error) {
+// awaitTime waits until the index has all frames up to at, and returns the time of the last.
+func (k *call) awaitTime(at types.Time) (types.Time, error) {
 	s := k.Node.Status()
 	if at >= s.At {
-		return 0, errOver
+		return 0, errFutureTime
 	}
-	if _, err := k.present(0); err != nil {
+	if _, err := k.awaitCurrent(0); err != nil {
 		return 0, err
 	}
-	mark := k.Views.Mark()
+	mark := k.Index.Mark()
 	if at >= mark.At && mark.LSN < s.LSN {
-		return 0, problem(event.Timeout) // frames that are on their way may be of that time
+		return 0, problem(event.Timeout) // frames that are not yet durable may have that time
 	}
 	return min(at, mark.At), nil
 }
 
-// parseTime reads a time. What is less than a millisecond is lost.
+// parseTime parses a time and truncates it to milliseconds.
 func parseTime(s string) (types.Time, error) {
 	var t time.Time
 	if t.UnmarshalText([]byte(s)) != nil || t.UnixMilli() <= 0 {

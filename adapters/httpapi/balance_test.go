@@ -31,7 +31,7 @@ func TestBalances(t *testing.T) {
 	}
 }
 
-// A query is strict, or a misspelt min_seq would read too early without a word.
+// Queries are strict; otherwise a misspelt min_seq would silently read too early.
 func TestQueriesAreStrict(t *testing.T) {
 	s := serve(t, build(t))
 	for _, q := range []string{
@@ -52,20 +52,20 @@ func TestQueriesAreStrict(t *testing.T) {
 	}
 }
 
-func TestReadsWantTheScope(t *testing.T) {
+func TestReadsNeedScope(t *testing.T) {
 	s := serve(t, build(t))
 	for _, path := range []string{"/v1/balance?account=a&asset=A", "/v1/tx/tx_0123456789abcdef0000000000010000"} {
-		for who, want := range map[string]int{"": 401, bearer(9): 401, bearer(3): 403} {
+		for authorization, want := range map[string]int{"": 401, bearer(9): 401, bearer(3): 403} {
 			r := s.get(path)
-			r.Header.Set("Authorization", who)
+			r.Header.Set("Authorization", authorization)
 			if a := s.send(r); a.status != want {
-				t.Errorf("%s as %q: %d", path, who, a.status)
+				t.Errorf("%s as %q: %d", path, authorization, a.status)
 			}
 		}
 	}
 }
 
-func TestAtLeastWaitsForTheDeadline(t *testing.T) {
+func TestMinSeqWaitsUntilDeadline(t *testing.T) {
 	s := serve(t, build(t))
 	a := s.send(s.get("/v1/balance?account=a&asset=A&min_seq=1"))
 	if p := parse[wire.Problem](t, a); a.status != 504 || p.Code != wire.ProblemCodeTimeout || s.count.get("timed out timeout") != 1 {
@@ -73,8 +73,8 @@ func TestAtLeastWaitsForTheDeadline(t *testing.T) {
 	}
 }
 
-// What is read goes on while the disk stands still, and says how old it may be.
-func TestABalanceSaysHowOldItMayBe(t *testing.T) {
+// Balances are served while the disk stalls, and report how old they may be.
+func TestBalanceReportsStaleness(t *testing.T) {
 	s := serve(t, build(t))
 	s.send(s.post("issue", "k1", issue))
 	for _, c := range []struct {
@@ -93,9 +93,9 @@ func TestABalanceSaysHowOldItMayBe(t *testing.T) {
 	}
 }
 
-// TestWhatIsMissing: a txid that the journal had and cannot read, or has and has not
-// made durable, is no 404: that would deny a payment.
-func TestWhatIsMissing(t *testing.T) {
+// TestMissingRecordIsNotAlways404: a txid that the journal has lost, or that is not durable yet, is not answered
+// with 404, because that would deny a payment.
+func TestMissingRecordIsNotAlways404(t *testing.T) {
 	for _, c := range []struct {
 		s    event.Status
 		at   types.LSN

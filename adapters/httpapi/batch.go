@@ -7,15 +7,15 @@ import (
 	"macronode/core/types"
 )
 
-// ofItems are the scopes that an item may want.
-const ofItems = event.ScopeIssue | event.ScopeTransfer | event.ScopeBurn | event.ScopeHold | event.ScopeCapture
+// itemScopes are the scopes that items of a batch can need.
+const itemScopes = event.ScopeIssue | event.ScopeTransfer | event.ScopeBurn | event.ScopeHold | event.ScopeCapture
 
-// batch serves several operations as one.
+// batch serves a batch of operations.
 func batch(k *call) error {
-	if err := k.enter(0); err != nil {
+	if err := k.requireScope(0); err != nil {
 		return err
 	}
-	if k.key.Scopes&ofItems == 0 {
+	if k.key.Scopes&itemScopes == 0 {
 		return problem(event.Forbidden) // before the body is read
 	}
 	key, err := k.idempotencyKey()
@@ -32,8 +32,8 @@ func batch(k *call) error {
 func (k *call) parseBatch(key string) (*event.Request, error) {
 	body := takeBuffer()
 	defer giveBuffer(body)
-	if bare, err := k.take(body); err != nil || bare {
-		if bare {
+	if isEmpty, err := k.readJSON(body); err != nil || isEmpty {
+		if isEmpty {
 			err = problem(event.UnsupportedMedia)
 		}
 		return nil, err
@@ -46,51 +46,51 @@ func (k *call) parseBatch(key string) (*event.Request, error) {
 		return nil, err
 	}
 	if b.Atomic == nil {
-		return nil, because(event.BadRequest, "atomic: must be true or false")
+		return nil, problemDetail(event.BadRequest, "atomic: must be true or false")
 	}
 	if len(b.Items) == 0 {
-		return nil, because(event.BadRequest, "items: must be 1..1000 operations")
+		return nil, problemDetail(event.BadRequest, "items: must be 1..1000 operations")
 	}
-	in, err := k.bundle(key, b.Items)
+	in, err := k.buildBatch(key, b.Items)
 	if err != nil {
 		return nil, err
 	}
 	in.Atomic = *b.Atomic
 	*body = in.Seal(*body)
 	if in.Validate() != nil {
-		return nil, faulty(in)
+		return nil, invalidItem(in)
 	}
 	return in, nil
 }
 
-// bundle makes a request of items, which owns its bytes.
-func (k *call) bundle(key string, items []wire.BatchItem) (*event.Request, error) {
-	said, size := make([]saying, len(items)), len(key)
+// buildBatch returns a request of items. It owns its bytes.
+func (k *call) buildBatch(key string, items []wire.BatchItem) (*event.Request, error) {
+	fields, size := make([]operationBody, len(items)), len(key)
 	for i := range items {
-		err := said[i].item(&items[i])
-		if err == nil && said[i].hold != (types.TxID{}) {
-			said[i].from, said[i].asset, err = k.opened(said[i].hold)
+		err := fields[i].readItem(&items[i])
+		if err == nil && fields[i].hold != (types.TxID{}) {
+			fields[i].from, fields[i].asset, err = k.openedHold(fields[i].hold)
 		}
 		if err != nil {
-			return nil, at(i, err)
+			return nil, atItem(i, err)
 		}
-		size += said[i].size()
+		size += fields[i].size()
 	}
 	in := &event.Request{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}, Item: event.Item{Op: event.Batch}, Items: make([]event.Item, len(items))}
 	text := append(make([]byte, 0, size), key...)
 	in.Key.Text = text[:len(key):len(key)]
-	for i := range said {
+	for i := range fields {
 		var err error
-		if text, err = said[i].fill(&in.Items[i], text); err != nil {
-			return nil, at(i, err)
+		if text, err = fields[i].toItem(&in.Items[i], text); err != nil {
+			return nil, atItem(i, err)
 		}
 	}
 	return in, nil
 }
 
-// at says of which item an error is.
-func at(i int, err error) error {
-	r := *reason(err)
+// atItem adds the index of an item to an error.
+func atItem(i int, err error) error {
+	r := *refusalOf(err)
 	if r.problem == event.Internal {
 		return err
 	}
@@ -98,19 +98,19 @@ func at(i int, err error) error {
 	return &r
 }
 
-// faulty finds the item for which a sealed batch is none.
-func faulty(in *event.Request) error {
+// invalidItem returns the error of the first invalid item of a sealed batch.
+func invalidItem(in *event.Request) error {
 	for i := range in.Items {
 		one := event.Request{Header: command.Header{Key: in.Key}, Item: in.Items[i]}
 		if err := one.Validate(); err != nil {
-			return at(i, because(event.BadRequest, named(&one.Item, err)))
+			return atItem(i, problemDetail(event.BadRequest, describeInvalid(&one.Item, err)))
 		}
 	}
-	return wrong(event.ErrItems)
+	return invalid(event.ErrItems)
 }
 
-// has are the members that an item of each operation may have beside op.
-func has(op event.Op) string {
+// membersOf returns the members that an item of an operation can have beside op.
+func membersOf(op event.Op) string {
 	return [...]string{
 		event.Issue:    " to asset amount_minor memo ref ",
 		event.Transfer: " from to asset amount_minor nonce memo ref ",

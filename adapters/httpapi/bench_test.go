@@ -23,49 +23,49 @@ import (
 	"macronode/core/types"
 )
 
-// yes is a node that has always done it already, as fast as can be: what is measured
-// is the HTTP stack, this package and the rendering of a receipt.
-type yes struct{ node }
+// replayingNode replies to every request with the same record. The benchmark measures the HTTP stack, this package
+// and the rendering of a receipt.
+type replayingNode struct{ node }
 
-func (yes) Submit(context.Context, *event.Request) (event.Reply, bool) {
+func (replayingNode) Submit(context.Context, *event.Request) (event.Reply, bool) {
 	return event.Reply{Position: types.Position{LSN: 2}}, true
 }
-func (y yes) Status() event.Status { return y.house.status }
+func (y replayingNode) Status() event.Status { return y.backend.status }
 
-// still counts nothing.
-type still struct{}
+// noMeter counts nothing.
+type noMeter struct{}
 
-func (still) Endpoint(string, string) (func(time.Duration, int, []byte), func()) {
+func (noMeter) Endpoint(string, string) (func(time.Duration, int, []byte), func()) {
 	return func(time.Duration, int, []byte) {}, func() {}
 }
-func (still) Refused(types.Facet, event.Problem)     {}
-func (still) Barred(types.Class, event.RejectReason) {}
-func (still) Decided(time.Duration)                  {}
-func (still) Replayed()                              {}
-func (still) TimedOut(event.Problem)                 {}
-func (still) Panicked()                              {}
+func (noMeter) Refused(types.Facet, event.Problem)       {}
+func (noMeter) Rejected(types.Class, event.RejectReason) {}
+func (noMeter) Decided(time.Duration)                    {}
+func (noMeter) Replayed()                                {}
+func (noMeter) TimedOut(event.Problem)                   {}
+func (noMeter) Panicked()                                {}
+func (noMeter) Usage(uint64, uint64, uint64)             {}
 
-// served is an API whose node says yes.
-func served(b *testing.B) http.Handler {
+// newReplayHandler returns an API whose node is a replayingNode.
+func newReplayHandler(b *testing.B) http.Handler {
 	h := build(b)
 	for i, text := range []string{issue, transfer} {
 		r := httptest.NewRequest("POST", "/v1/"+[]string{"issue", "transfer"}[i], strings.NewReader(text))
 		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("k", i)}}
 		w := httptest.NewRecorder()
-		httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: open{}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}).ServeHTTP(w, r)
+		httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: admitAll{}, ReadModel: h, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}).ServeHTTP(w, r)
 		if w.Code != 200 {
 			b.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
-	return httpapi.New(httpapi.Config{Large: 2, Node: yes{node{h}}, Gate: open{}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 5 * time.Second})
+	return httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: replayingNode{node{h}}, Admission: admitAll{}, ReadModel: h, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: 5 * time.Second})
 }
 
-// BenchmarkTransferHandler is one transfer through the listener, net/http, echo and
-// this package, by 64 keep-alive clients on the same machine, which cost too.
-func BenchmarkTransferHandler(b *testing.B) { drive(b, served(b)) }
+// BenchmarkTransferHandler is one transfer through the listener, net/http, echo and this package, by 64 keep-alive
+// clients on the same machine, whose time is included.
+func BenchmarkTransferHandler(b *testing.B) { drive(b, newReplayHandler(b)) }
 
-// BenchmarkBareHandler is what the same costs where nothing is done: the body is
-// read, and an answer of the same length written.
+// BenchmarkBareHandler reads the same body and writes a response of the same length, without this package.
 func BenchmarkBareHandler(b *testing.B) {
 	receipt := bytes.Repeat([]byte("r"), 580)
 	drive(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +76,7 @@ func BenchmarkBareHandler(b *testing.B) {
 
 func drive(b *testing.B, h http.Handler) {
 	up := make(chan net.Addr, 1)
-	s := httpserver.New(httpserver.Default("127.0.0.1:0"), h, httpserver.Hooks{Up: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
+	s := httpserver.New(httpserver.Default("127.0.0.1:0"), h, httpserver.Hooks{Listening: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(context.Background()) }()
 	addr := (<-up).String()
@@ -99,7 +99,7 @@ func drive(b *testing.B, h http.Handler) {
 				b.Error(err)
 				return
 			}
-			if err := drop(from); err != nil {
+			if err := discardResponse(from); err != nil {
 				b.Error(err)
 				return
 			}
@@ -107,14 +107,14 @@ func drive(b *testing.B, h http.Handler) {
 		}
 	})
 	b.ReportMetric(float64(n.Load())/b.Elapsed().Seconds(), "transfers/s")
-	b.ReportMetric(float64(cpu(b)-before)/float64(n.Load()), "cpu-ns/op") // holds under noise
+	b.ReportMetric(float64(cpu(b)-before)/float64(n.Load()), "cpu-ns/op") // steady on a busy machine
 	s.Kill()
 	if err := <-ended; err != nil {
 		b.Fatal(err)
 	}
 }
 
-// cpu is what this process has used.
+// cpu returns the CPU time of this process.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -123,8 +123,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// drop reads one answer of status 200 and forgets it.
-func drop(from *bufio.Reader) error {
+// discardResponse reads one response and requires status 200.
+func discardResponse(from *bufio.Reader) error {
 	length := 0
 	for first := true; ; first = false {
 		line, err := from.ReadSlice('\n')
@@ -146,11 +146,11 @@ func drop(from *bufio.Reader) error {
 	}
 }
 
-// BenchmarkTransferAlone is this package alone, echo included, without net/http.
+// BenchmarkTransferAlone is this package with echo, without net/http.
 func BenchmarkTransferAlone(b *testing.B) {
-	h := served(b)
+	h := newReplayHandler(b)
 	header := http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {"0123456789abcdef"}}
-	w := &nowhere{header: make(http.Header)}
+	w := &nullWriter{header: make(http.Header)}
 	body := strings.NewReader(transfer)
 	r := httptest.NewRequest("POST", "/v1/transfer", body)
 	r.Header = header
@@ -165,22 +165,22 @@ func BenchmarkTransferAlone(b *testing.B) {
 	}
 }
 
-type nowhere struct {
+type nullWriter struct {
 	header http.Header
 	status int
 }
 
-func (w *nowhere) Header() http.Header         { return w.header }
-func (w *nowhere) Write(b []byte) (int, error) { return len(b), nil }
-func (w *nowhere) WriteHeader(status int)      { w.status = status }
+func (w *nullWriter) Header() http.Header         { return w.header }
+func (w *nullWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (w *nullWriter) WriteHeader(status int)      { w.status = status }
 
-// open is a gate that keeps nobody.
-type open struct{}
+// admitAll admits every request.
+type admitAll struct{}
 
-func (open) Arrive(context.Context, event.Admit) (event.Decision, bool) {
+func (admitAll) Admit(context.Context, event.Admit) (event.Decision, bool) {
 	return event.Decision{}, true
 }
-func (open) Stream(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
+func (admitAll) ReserveBytes(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
 	return event.Decision{Ticket: t, Bytes: bytes}, true
 }
-func (open) Settle(types.Ticket, uint64, event.Completion) {}
+func (admitAll) Finish(types.Ticket, uint64, event.Completion) {}

@@ -14,37 +14,38 @@ import (
 	"macronode/core/types"
 )
 
-const keepable = 64 << 10 // bytes of a buffer that is worth keeping
+const maxPooledBuffer = 64 << 10 // bytes; larger buffers are not pooled
 
-// Buffers are kept for the next request. Nothing that outlives a request points into one.
+// buffers are reused by later requests. Nothing that outlives a request may point into one.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
 func takeBuffer() *[]byte { return buffers.Get().(*[]byte) }
 
 func giveBuffer(b *[]byte) {
-	if cap(*b) <= keepable {
+	if cap(*b) <= maxPooledBuffer {
 		buffers.Put(b)
 	}
 }
 
-// Small is what every honest body but a batch's fits in. Only so many that are larger, or
-// do not say, are in at a time: that bounds what bodies take, and what is made of them.
-const Small = 4 << 10
+// SmallBody is the size of a body that needs no slot, in bytes. All operations but batches fit into it. Larger
+// bodies, and those of unknown length, need one of MaxLargeBodies slots, which limits the memory for bodies and
+// for what is built from them.
+const SmallBody = 4 << 10
 
-func small(r *http.Request) bool {
-	return 0 <= r.ContentLength && r.ContentLength <= Small && len(r.Header["Content-Encoding"]) == 0
+func hasSmallBody(r *http.Request) bool {
+	return 0 <= r.ContentLength && r.ContentLength <= SmallBody && len(r.Header["Content-Encoding"]) == 0
 }
 
-// isJSON says why a body is of no kind that is taken.
-func isJSON(r *http.Request) error {
-	said := r.Header["Content-Type"]
-	if len(said) == 1 && said[0] == jsonType[0] {
+// checkJSON returns an error unless the media type of the body is JSON.
+func checkJSON(r *http.Request) error {
+	header := r.Header["Content-Type"]
+	if len(header) == 1 && header[0] == jsonType[0] {
 		return nil
 	}
-	if len(said) != 1 {
+	if len(header) != 1 {
 		return problem(event.UnsupportedMedia)
 	}
-	kind, params, err := mime.ParseMediaType(said[0])
+	kind, params, err := mime.ParseMediaType(header[0])
 	charset, named := params["charset"]
 	plain := len(params) == 0 || len(params) == 1 && named && strings.EqualFold(charset, "utf-8")
 	if err != nil || kind != jsonType[0] || !plain {
@@ -53,46 +54,45 @@ func isJSON(r *http.Request) error {
 	return nil
 }
 
-// read takes in the whole body, inflated. What comes over the wire is bounded, and so
-// is what it inflates to, before any of it is stored.
-func read(r *http.Request, body io.Reader, to *[]byte) error {
+// readBody reads and decompresses the whole body. Both sizes are limited before anything is stored.
+func readBody(r *http.Request, body io.Reader, to *[]byte) error {
 	of, err := inflate.Of(r.Header["Content-Encoding"])
 	switch {
 	case err != nil:
-		return because(event.UnsupportedMedia, "The body must be uncompressed, gzip or zstd.")
+		return problemDetail(event.UnsupportedMedia, "The body must be uncompressed, gzip or zstd.")
 	case r.ContentLength > types.MaxBody:
 		return problem(event.PayloadTooLarge)
 	case of == inflate.Plain:
-		return fill(to, body, types.MaxBody)
+		return readAll(to, body, types.MaxBody)
 	}
 	packed := takeBuffer()
 	defer giveBuffer(packed)
-	if err := fill(packed, body, types.MaxBody); err != nil {
+	if err := readAll(packed, body, types.MaxBody); err != nil {
 		return err
 	}
 	z := inflate.New(bytes.NewReader(*packed), of, inflate.Limits{Most: types.MaxBody, Window: types.MaxBody})
-	defer z.Close() //nolint:errcheck // it has none
-	return fill(to, z, types.MaxBody)
+	defer z.Close() //nolint:errcheck // Close never fails
+	return readAll(to, z, types.MaxBody)
 }
 
 var (
-	errPacked = because(event.BadRequest, "The body does not match its Content-Encoding.")
-	errBody   = because(event.BadRequest, "The body did not arrive completely in time.")
+	errPacked = problemDetail(event.BadRequest, "The body does not match its Content-Encoding.")
+	errBody   = problemDetail(event.BadRequest, "The body did not arrive completely in time.")
 )
 
-// fill reads all of from, which is at most so many bytes, growing by what has
-// arrived and never by what was announced.
-func fill(to *[]byte, from io.Reader, most int) error {
+// readAll reads all of from, at most limit bytes. The buffer grows with the bytes that arrived, not with the
+// announced length.
+func readAll(to *[]byte, from io.Reader, limit int) error {
 	b := (*to)[:0]
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
-		n, err := from.Read(b[len(b):min(cap(b), most+1)])
+		n, err := from.Read(b[len(b):min(cap(b), limit+1)])
 		b = b[:len(b)+n]
 		*to = b
 		switch {
-		case len(b) > most:
+		case len(b) > limit:
 			return problem(event.PayloadTooLarge)
 		case errors.Is(err, io.EOF):
 			return nil
@@ -101,9 +101,9 @@ func fill(to *[]byte, from io.Reader, most int) error {
 		case errors.Is(err, inflate.ErrBroken):
 			return errPacked
 		case err != nil:
-			var no *refusal
-			if errors.As(err, &no) {
-				return no
+			var rejected *refusal
+			if errors.As(err, &rejected) {
+				return rejected
 			}
 			return errBody
 		}

@@ -16,10 +16,10 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// errNoRecord says that the node replied with a place where no answer is: a bug.
+// errNoRecord means that the node replied with a position that has no response. It is a bug.
 var errNoRecord = errors.New("httpapi: the reply's record is not there")
 
-// Values of headers that never change. They are shared, and never written to.
+// Header values that never change. They are shared, and never written to.
 var (
 	jsonType    = []string{"application/json"}
 	problemType = []string{"application/problem+json"}
@@ -29,56 +29,73 @@ var (
 	noStore     = []string{"no-store"}
 	isTrue      = []string{"true"}
 	bearer      = []string{"Bearer"}
+	closes      = []string{"close"}
 )
 
-// A call is one request on its way to its answer, and the writer of that.
+// A call is one request and the writer of its response.
 type call struct {
 	http.ResponseWriter
 	*API
-	face    *face
-	r       *http.Request
-	params  []string // of the path, as they were written there
-	door    *door
-	began   time.Time
-	most    time.Duration // until its deadline
-	keeps   time.Duration // a permit, where an answer has no end
-	facet   types.Facet   // whose permit it wants: that of its door, or streams
-	at      types.Time    // the node's, when it came in
-	key     event.Key     // that was shown; 0: none
-	over    bool          // it was somebody's, and is not any more
-	of      types.Class
-	flow    types.Flow // whose turns and shares it takes
-	verdict event.Decision
-	pass    types.Ticket // a permit, until it is settled
-	meter   meter
-	sent    uint64 // bytes of the answer
-	id      receipt.DecisionText
-	said    [3]string     // values of headers, to be of one allocation
-	status  int           // of the answer that is on its way; 0: none is
-	code    string        // of the problem that it is
-	told    event.Problem // the same
-	lent    bool          // a place among the large bodies, until it is answered
-	changed bool          // something, for the first time
-	made    types.TxID
-	course  Course
-	way     string           // the route of the configuration that it takes
-	came    bool             // it has asked to be let in
-	cut     bool             // its answer began, and is not whole
-	lacks   string           // what it is refused for behind the gate, as those who ask later are told it
-	unmet   types.Conditions // of the node, when it could not serve it
-	ailing  types.Conditions // the same
-	full    string           // the queue, of those that the registry names, that had no place for it behind the gate
+	snapshot     *snapshot
+	r            *http.Request
+	params       []string // of the path, still escaped
+	endpoint     *endpoint
+	startedAt    time.Time
+	timeLimit    time.Duration // until its deadline
+	permitTime   time.Duration // how long a response without an end keeps its permit; 0: until its deadline
+	facet        types.Facet   // the facet of the permit: that of the endpoint, or streams
+	at           types.Time    // the time of the node at arrival
+	key          event.Key     // of the caller; ID 0: none
+	isRevoked    bool          // the key is revoked or has expired
+	class        types.Class
+	flow         types.Flow // of the fair queue
+	verdict      event.Decision
+	permit       types.Ticket // 0: none, or it was returned
+	meter        meter
+	sent         uint64 // bytes of the response
+	id           receipt.DecisionText
+	headerValues [3]string     // header values, in one allocation
+	status       int           // of the response; 0: it has not begun
+	code         string        // of the problem
+	problem      event.Problem // of the response
+	hasLargeSlot bool          // it has a slot of largeBodies until the response is sent
+	isFirst      bool          // it is not a replay, and changed something
+	txID         types.TxID
+	trace        ProxyTrace
+	proxyRoute   string           // the name of the proxy route; empty: none
+	isAdmitted   bool             // admission was asked, or the call was rejected instead
+	isTruncated  bool             // the response began and was not completed
+	detail       string           // why the call was rejected after admission, for logs
+	waitingFor   types.Conditions // of the node, if it could not serve the call
+	degradedBy   types.Conditions // of the node, if it could not serve the call
+	payment      payment
+	s3           *s3Call // nil: not a request of the S3 interface
+	fullQueue    string  // the queue of the registry that had no room after admission
 }
 
-// WriteHeader notes that the answer is on its way. What comes before it is none.
+// WriteHeader notes the status. Informational statuses are not the response.
 func (k *call) WriteHeader(status int) {
 	if status >= http.StatusOK {
 		k.status = status
 	}
+	if status >= http.StatusBadRequest && k.leavesBody() {
+		k.Header()["Connection"] = closes
+		_ = http.NewResponseController(k.ResponseWriter).SetReadDeadline(time.Unix(1, 0))
+	}
 	k.ResponseWriter.WriteHeader(status)
 }
 
-// Hijack lends the connection to another protocol, where no answer is on its way.
+// leavesBody reports whether a request without an API key has a body that was not read. Its connection ends with the
+// response and reads nothing more: otherwise the server would wait for that body before it sends the response, and the
+// connection would not give way to others meanwhile.
+func (k *call) leavesBody() bool {
+	if k.key.ID != 0 || k.r.ProtoMajor != 1 || k.r.ContentLength == 0 {
+		return false
+	}
+	return k.r.ContentLength < 0 || k.meter.forwarded.Load() < k.r.ContentLength
+}
+
+// Hijack returns the connection for another protocol.
 func (k *call) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, with, err := http.NewResponseController(k.ResponseWriter).Hijack()
 	if err == nil && k.status == 0 {
@@ -90,29 +107,29 @@ func (k *call) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap is for http.ResponseController.
 func (k *call) Unwrap() http.ResponseWriter { return k.ResponseWriter }
 
-// identify names the decision of a call that made no record, unless it has a name.
+// identify gives a decision ID to a call that has none.
 func (k *call) identify() {
 	if k.id[0] == 0 {
-		k.id = receipt.DecisionID(k.Boot, k.count.Add(1))
+		k.id = receipt.DecisionID(k.Boot, k.decisionCount.Add(1))
 	}
 }
 
-// record names the decision that is the record at p.
+// record takes the decision ID from the record at p.
 func (k *call) record(p types.Position) {
-	k.made = types.NewTxID(k.Node.Journal(), p)
+	k.txID = types.NewTxID(k.Node.Journal(), p)
 	k.id = receipt.RecordID(k.Node.Journal(), p)
 }
 
-// answer sends all of an answer.
+// answer sends a whole response.
 func (k *call) answer(status int, kind []string, body []byte) {
 	k.begin(status, kind)
-	_, _ = k.Write(body) // a client that has left is no failure of ours
+	_, _ = k.Write(body) // a client that has left is not an error
 }
 
-// begin sends the header of an answer that nobody may store.
+// begin sends the header of a response that must not be cached.
 func (k *call) begin(status int, kind []string) { k.start(status, kind, noStore) }
 
-// start sends the header of an answer. One without a body has no kind.
+// start sends the header of a response. A response without a body has no media type.
 func (k *call) start(status int, kind, caching []string) {
 	h := k.Header()
 	k.nameDecision(h)
@@ -124,38 +141,42 @@ func (k *call) start(status int, kind, caching []string) {
 		h["X-Corr-Id"] = corr
 	}
 	if parent := k.r.Header["Traceparent"]; len(parent) == 1 {
-		if trace, ok := goOn(parent[0], &k.id); ok {
-			k.said[1] = trace
-			h["Traceparent"] = k.said[1:2:2]
+		if trace, ok := continueTrace(parent[0], &k.id); ok {
+			k.headerValues[1] = trace
+			h["Traceparent"] = k.headerValues[1:2:2]
 		}
 	}
 	k.WriteHeader(status)
 }
 
-// tell sends a problem.
-func (k *call) tell(r *refusal) {
+// sendProblem sends a problem.
+func (k *call) sendProblem(r *refusal) {
 	h := k.Header()
 	delete(h, "Idempotency-Replayed")
 	switch r.problem.Status() {
 	case http.StatusUnauthorized:
 		h["Www-Authenticate"] = bearer
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		k.said[2] = "1"
+		k.headerValues[2] = "1"
 		if known := h["Retry-After"]; len(known) == 1 {
-			k.said[2] = known[0]
+			k.headerValues[2] = known[0]
 		}
-		if k.full != "" {
-			k.said[2] = strconv.FormatInt(again(&event.Decision{Problem: event.Busy, RetryAfter: 2 * time.Second}), 10)
+		if k.fullQueue != "" {
+			k.headerValues[2] = strconv.FormatInt(retryAfterSeconds(&event.Decision{Problem: event.Busy, RetryAfter: 2 * time.Second}), 10)
 		}
 		if k.verdict.Problem != event.None {
-			k.said[2] = strconv.FormatInt(again(&k.verdict), 10)
+			k.headerValues[2] = strconv.FormatInt(retryAfterSeconds(&k.verdict), 10)
 		}
 		if r.problem == event.IdempotencyCapacity {
-			k.said[2] = "60" // keys expire slowly
+			k.headerValues[2] = "60" // keys expire slowly
 		}
-		h["Retry-After"] = k.said[2:3:3]
+		h["Retry-After"] = k.headerValues[2:3:3]
 	}
-	k.told, k.code = r.problem, r.problem.Code()
+	k.problem, k.code = r.problem, r.problem.Code()
+	if k.s3 != nil {
+		k.s3.refuse(r)
+		return
+	}
 	out := takeBuffer()
 	defer giveBuffer(out)
 	*out = receipt.Problem((*out)[:0], r.problem, receipt.Facts{Decision: k.id[:], Nonce: r.nonce,
@@ -163,11 +184,11 @@ func (k *call) tell(r *refusal) {
 	k.answer(r.problem.Status(), problemType, *out)
 }
 
-// show answers with the record at p: receipt.ErrNone where the caller has none there.
-func (k *call) show(p types.Position) error {
+// sendRecord answers with the record at p. It returns receipt.ErrNoAnswer if the tenant has no response there.
+func (k *call) sendRecord(p types.Position) error {
 	out := takeBuffer()
 	defer giveBuffer(out)
-	answer, status, owner, err := k.Books.Render((*out)[:0], p)
+	answer, status, owner, err := k.ReadModel.Render((*out)[:0], p)
 	*out = answer
 	if err == nil && owner != k.key.Tenant {
 		err = receipt.ErrNoAnswer
@@ -186,31 +207,31 @@ func (k *call) show(p types.Position) error {
 	return nil
 }
 
-// A refusal is a problem on its way to the client.
+// A refusal is a problem as an error.
 type refusal struct {
 	problem event.Problem
-	nonce   types.Nonce // expected; 0: not said
-	item    int         // of a batch, from 1; 0: none
-	detail  string      // plain ASCII without quotes, and nothing of the request in it
+	nonce   types.Nonce // the expected nonce; 0: none
+	item    int         // the item of a batch, from 1; 0: none
+	detail  string      // ASCII without quotes, and without text of the request
 }
 
 func (r *refusal) Error() string { return r.problem.Code() + ": " + r.detail }
 
-func problem(p event.Problem) error                { return &refusal{problem: p} }
-func because(p event.Problem, detail string) error { return &refusal{problem: p, detail: detail} }
+func problem(p event.Problem) error                      { return &refusal{problem: p} }
+func problemDetail(p event.Problem, detail string) error { return &refusal{problem: p, detail: detail} }
 
-// wrong refuses what a check of ours, whose errors are made to be told, found wrong.
-func wrong(err error) error { return because(event.BadRequest, err.Error()) }
+// invalid returns a 400 for a validation error of the core, whose text is made for clients.
+func invalid(err error) error { return problemDetail(event.BadRequest, err.Error()) }
 
-// reason is what a client is told of an error.
-func reason(err error) *refusal {
+// refusalOf returns the problem of an error.
+func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
 	h, _ := errors.AsType[*echo.HTTPError](err)
-	var away interface{ Unavailable() bool }
+	var unavailable interface{ Unavailable() bool }
 	switch {
-	case errors.As(err, &away) && away.Unavailable():
+	case errors.As(err, &unavailable) && unavailable.Unavailable():
 		return &refusal{problem: event.Unavailable}
 	case errors.Is(err, receipt.ErrUnreadable):
 		return &refusal{problem: event.RecordUnreadable}

@@ -10,12 +10,11 @@ import (
 	"macronode/core/types"
 )
 
-const maxWait = 60_000 // milliseconds; most deadlines of a request are less
+const maxWait = 60_000 // milliseconds; most request deadlines are shorter
 
-// changes shows the movements of the tenant: a page, when there is one or the wait is
-// over, or a stream.
+// changes returns the movements of the tenant: a page, as soon as there is one or the wait has ended, or a stream.
 func changes(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
 	var after types.Seq
@@ -29,7 +28,7 @@ func changes(k *call) error {
 		return nil
 	}})
 	if err == nil {
-		err = k.all()
+		err = k.requireUnboundedKey()
 	}
 	if err != nil {
 		return err
@@ -37,24 +36,24 @@ func changes(k *call) error {
 	stream := prefer(k.r.Header["Accept"], jsonType, eventsType)[0] == eventsType[0]
 	if last := k.r.Header["Last-Event-Id"]; stream && len(last) > 0 {
 		if after, err = parseSeq(strings.Join(last, ","), "Last-Event-ID"); err != nil {
-			return wrong(err)
+			return invalid(err)
 		}
 	}
-	seen, err := k.present(0)
+	seen, err := k.awaitCurrent(0)
 	if err != nil {
 		return err
 	}
-	if after > k.Books.Seq(k.key.Tenant) { // of another life: a backup was brought back
-		return because(event.BadRequest, "The position is after the last movement of this journal.")
+	if after > k.ReadModel.Seq(k.key.Tenant) { // the position is of another journal: a backup was restored
+		return problemDetail(event.BadRequest, "The position is after the last movement of this journal.")
 	}
 	if stream {
-		return k.follow(after)
+		return k.streamChanges(after)
 	}
 	if wait > 0 && seen <= after {
 		ctx, cancel := context.WithTimeout(k.r.Context(), min(wait, k.Deadline))
 		defer cancel()
-		if k.Views.Await(ctx, k.key.Tenant, after+1) {
-			seen, err = k.sight(0)
+		if k.Index.Await(ctx, k.key.Tenant, after+1) {
+			seen, err = k.awaitSeq(0)
 		}
 	}
 	if err != nil {
@@ -64,11 +63,11 @@ func changes(k *call) error {
 }
 
 func (k *call) page(seen, after types.Seq, limit int) error {
-	found, mark, err := k.Views.Changes(k.key.Tenant, after, limit)
+	found, mark, err := k.Index.Changes(k.key.Tenant, after, limit)
 	if err != nil {
 		return err
 	}
-	o := object{'{'}
+	o := jsonObject{'{'}
 	o.list("changes")
 	for i, c := range found {
 		if i > 0 {
@@ -85,10 +84,10 @@ func (k *call) page(seen, after types.Seq, limit int) error {
 	return k.send(o)
 }
 
-// change adds what a movement changed. One that the views know and the books do not is
-// a bug, or a disk that cannot be read: it is never left out.
-func (k *call) change(o object, c event.Change) (object, error) {
-	grown, owner, err := k.Books.Change(o, c.ID.Position())
+// change appends a movement. If the index has a movement that the read model cannot render, that is an error; it
+// is never left out.
+func (k *call) change(o jsonObject, c event.Change) (jsonObject, error) {
+	grown, owner, err := k.ReadModel.Change(o, c.ID.Position())
 	if err == nil && owner != k.key.Tenant {
 		err = errNoRecord
 	}

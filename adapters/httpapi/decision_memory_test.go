@@ -18,7 +18,7 @@ func (k keptDecisions) Keep(d httpapi.Decision) { k <- d }
 func TestDecisionsDoNotPinRequests(t *testing.T) {
 	const requests, line, limit = 256, 8 << 10, 2 << 10
 	kept := make(keptDecisions, requests)
-	s := serve(t, build(t), func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Snapshot.Proxy, c.Decisions = fakeProxy{}, kept })
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()

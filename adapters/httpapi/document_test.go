@@ -23,7 +23,7 @@ import (
 	"macronode/core/types"
 )
 
-// contract is the document, read once.
+// contract parses the document once.
 var contract = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	doc, err := openapi3.NewLoader().LoadFromData(httpapi.Document())
 	if err == nil {
@@ -39,33 +39,32 @@ var contract = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	return doc, router
 })
 
-// What else answers are made of: the document says no more of it than that it is text.
+// The document describes these media types as text only.
 func init() {
 	for _, kind := range []string{"application/x-ndjson", "text/csv", "text/event-stream"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
 	}
 }
 
-// checked holds every request and every answer of a test against the document: what
-// it does not allow is refused, and no answer is one that it does not know.
-type checked struct {
+// documentChecker validates each request and response of a test against the document.
+type documentChecker struct {
 	t  testing.TB
 	of http.RoundTripper
 }
 
 var decisionID = regexp.MustCompile("^d_[0-9a-f]{32}$")
 
-func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *documentChecker) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.t.Helper()
 	_, router := contract()
-	asked := r.Clone(r.Context())
+	sent := r.Clone(r.Context())
 	if r.Body != nil && r.Body != http.NoBody {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
 		}
-		r.Body, asked.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(plain(body))
-		asked.GetBody = nil
+		r.Body, sent.Body = io.NopCloser(bytes.NewReader(body)), io.NopCloser(plain(body))
+		sent.GetBody = nil
 	}
 	resp, err := c.of.RoundTrip(r)
 	if err != nil {
@@ -77,17 +76,17 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	c.always(resp)
-	route, params, err := router.FindRoute(asked)
+	c.checkHeaders(resp)
+	route, params, err := router.FindRoute(sent)
 	if errors.Is(err, routers.ErrPathNotFound) || errors.Is(err, routers.ErrMethodNotAllowed) {
 		return resp, nil
 	}
-	for name, said := range params { // the router gives them as they are in the path
-		if params[name], err = url.PathUnescape(said); err != nil {
-			return resp, nil // no name at all: that it was refused is seen elsewhere
+	for name, value := range params { // the router returns them escaped
+		if params[name], err = url.PathUnescape(value); err != nil {
+			return resp, nil // not a name; other tests check that it is rejected
 		}
 	}
-	in := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route, Options: &openapi3filter.Options{
+	in := &openapi3filter.RequestValidationInput{Request: sent, PathParams: params, Route: route, Options: &openapi3filter.Options{
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true}}
 	if err := openapi3filter.ValidateRequest(r.Context(), in); err != nil && resp.StatusCode < 400 {
 		c.t.Errorf("%s %s: the document forbids it: %v", r.Method, r.URL, err)
@@ -99,7 +98,7 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// plain is a body as the document speaks of it.
+// plain returns the decompressed body.
 func plain(body []byte) io.Reader {
 	if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
 		return z
@@ -110,14 +109,14 @@ func plain(body []byte) io.Reader {
 	return bytes.NewReader(body)
 }
 
-// always is what holds of every answer, whatever was asked.
-func (c *checked) always(resp *http.Response) {
+// checkHeaders checks the header fields that every response has.
+func (c *documentChecker) checkHeaders(resp *http.Response) {
 	c.t.Helper()
 	if id := resp.Header.Get("X-Decision-Id"); !decisionID.MatchString(id) {
 		c.t.Errorf("%d without a decision id: %q", resp.StatusCode, id)
 	}
-	told := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
-	if (resp.Header.Get("Retry-After") != "") != told {
+	wantRetryAfter := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable
+	if (resp.Header.Get("Retry-After") != "") != wantRetryAfter {
 		c.t.Errorf("%d with Retry-After %q", resp.StatusCode, resp.Header.Get("Retry-After"))
 	}
 	kind := resp.Header.Get("Content-Type")
@@ -130,8 +129,8 @@ func (c *checked) always(resp *http.Response) {
 	}
 }
 
-// The router and the document know the same endpoints.
-func TestTheDocumentIsServed(t *testing.T) {
+// The router and the document have the same endpoints.
+func TestDocumentIsServed(t *testing.T) {
 	s := serve(t, build(t))
 	doc, _ := contract()
 	for path, item := range doc.Paths.Map() {

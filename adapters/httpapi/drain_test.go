@@ -18,16 +18,16 @@ import (
 	"macronode/adapters/httpserver"
 )
 
-// The end of the public listener, under load: every operation that was sent has its
-// whole receipt, and every receipt is of something that was done.
-func TestADrainCutsNoOperation(t *testing.T) {
+// While the public listener shuts down under load, each request that was sent gets its whole receipt, and each
+// receipt is of an operation that was done.
+func TestDrainCutsNoOperation(t *testing.T) {
 	h := build(t)
-	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Meter: &count{of: make(map[string]int)}, Log: slog.New(slog.DiscardHandler),
+	api := httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Meter: &count{of: make(map[string]int)}, Log: slog.New(slog.DiscardHandler),
 		Boot: 1, Deadline: time.Minute})
 	up := make(chan net.Addr, 1)
 	c := httpserver.Default("127.0.0.1:0")
-	c.Grace = time.Second // longer than a busy machine keeps a client from its turn
-	server := httpserver.New(c, api, httpserver.Hooks{Up: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
+	c.Grace = time.Second // more than a busy machine delays a client
+	server := httpserver.New(c, api, httpserver.Hooks{Listening: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(context.Background()) }()
 	url := "http://" + (<-up).String() + "/v1/issue"
@@ -37,7 +37,7 @@ func TestADrainCutsNoOperation(t *testing.T) {
 	warm, cut := make(chan struct{}, 1000), make(chan error, clients)
 	for i := range clients {
 		go func() {
-			cut <- issueForEver(url, i, func() {
+			cut <- issueUntilRefused(url, i, func() {
 				receipts.Add(1)
 				select {
 				case warm <- struct{}{}:
@@ -63,7 +63,7 @@ func TestADrainCutsNoOperation(t *testing.T) {
 	}
 }
 
-func issueForEver(url string, who int, got func()) error {
+func issueUntilRefused(url string, client int, got func()) error {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	for n := 0; ; n++ {
@@ -71,8 +71,8 @@ func issueForEver(url string, who int, got func()) error {
 		if err != nil {
 			return err
 		}
-		r.GetBody = nil // or it would be sent twice, under its key
-		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf("%d-%d", who, n)}}
+		r.GetBody = nil // otherwise the transport would send it twice, with the same key
+		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf("%d-%d", client, n)}}
 		resp, err := transport.RoundTrip(r)
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return nil // nothing was sent

@@ -1,4 +1,4 @@
 package httpapi
 
-// Missing is for the tests of what no fake can be brought to.
+// Missing is exported for cases that the fakes cannot produce.
 var Missing = missing

@@ -10,7 +10,7 @@ import (
 	"macronode/core/event"
 )
 
-func TestCorrelationIsEchoedIfItIsPlain(t *testing.T) {
+func TestCorrelationIDIsEchoedIfPrintable(t *testing.T) {
 	s := serve(t, build(t))
 	for corr, want := range map[string]bool{
 		"a": true, "~!{}": true, strings.Repeat("c", 64): true,
@@ -35,7 +35,7 @@ func TestCorrelationIsEchoedIfItIsPlain(t *testing.T) {
 	}
 }
 
-func TestATraceGoesOn(t *testing.T) {
+func TestTraceparentIsContinued(t *testing.T) {
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	s := serve(t, build(t))
 	ours := regexp.MustCompile("^00-" + trace + "-([0-9a-f]{16})-0([01])$")
@@ -73,8 +73,8 @@ func TestATraceGoesOn(t *testing.T) {
 	}
 }
 
-// Two decisions never share an id.
-func TestDecisionsHaveTheirOwnNames(t *testing.T) {
+// Two decisions never have the same ID.
+func TestDecisionIDsAreUnique(t *testing.T) {
 	s := serve(t, build(t))
 	seen := make(map[string]bool)
 	for range 100 {
@@ -86,7 +86,7 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 	}
 }
 
-// What nobody serves is refused like everything else.
+// A path without a route is rejected like other requests.
 func TestUnknownRoutes(t *testing.T) {
 	s := serve(t, build(t))
 	for _, path := range []string{"/v1", "/v1/", "/v1/transfer/", "/V1/transfer", "/v1//transfer", "/v1%2Ftransfer",
@@ -107,7 +107,7 @@ func TestUnknownRoutes(t *testing.T) {
 	}
 }
 
-func TestAnotherMethodSaysWhichThereIs(t *testing.T) {
+func TestMethodNotAllowedListsMethods(t *testing.T) {
 	s := serve(t, build(t))
 	for path, want := range map[string]string{"/v1/issue": "POST", "/v1/balance": "GET", "/v1/tx/x": "GET", "/openapi.json": "GET"} {
 		for _, method := range []string{"HEAD", "OPTIONS", "DELETE", "BREW"} {
@@ -120,10 +120,10 @@ func TestAnotherMethodSaysWhichThereIs(t *testing.T) {
 	}
 }
 
-// No line of the log has a secret in it, whatever went wrong.
-func TestNothingSecretIsLogged(t *testing.T) {
+// The log never contains a secret.
+func TestSecretsAreNotLogged(t *testing.T) {
 	h := build(t)
-	h.find = func() { panic("a bug") }
+	h.onFindKey = func() { panic("a bug") }
 	s := serve(t, h)
 	s.send(s.post("issue", "k", issue))
 	if lines := s.lines.String(); lines == "" || strings.Contains(lines, secret(1)) {
@@ -131,11 +131,11 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	}
 }
 
-// TestRequestIDs: an answer carries the request id that its client sent, and the decision
-// beside it; both are the decision where the client sent no usable one.
+// TestRequestIDs: a response has the request ID that the client sent, and the decision ID. If the client sent no
+// usable one, both are the decision ID.
 func TestRequestIDs(t *testing.T) {
-	kept := new(diary)
-	s := serve(t, build(t), func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
+	kept := new(decisionLog)
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Snapshot.Proxy, c.Decisions = fakeProxy{}, kept })
 	for _, path := range []string{"/openapi.json", "/v1/nowhere", "/echo", "/nowhere"} {
 		for _, sent := range [][]string{nil, {"order-7"}, {strings.Repeat("x", 64)}, {strings.Repeat("x", 65)}, {"two words"}, {""}, {"a", "b"}} {
 			kept.all = nil
@@ -154,18 +154,18 @@ func TestRequestIDs(t *testing.T) {
 			if path == "/echo" && a.body != "sent on: ["+want+"] ["+decision+"]" {
 				t.Errorf("%s with %q: %s", path, sent, a.body)
 			}
-			if len(kept.all) != 1 || kept.all[0].ID != decision || kept.all[0].Sent != client {
+			if len(kept.all) != 1 || kept.all[0].ID != decision || kept.all[0].ClientRequestID != client {
 				t.Errorf("%s with %q: kept %+v", path, sent, kept.all)
 			}
 		}
 	}
 }
 
-// TestIndex: whoever calls the node without knowing its API finds the document, unless a route
-// takes the path; it costs a turn like any request.
+// TestIndex: a client without knowledge of the API finds the document, unless a route matches the path. The
+// request is admitted like any other.
 func TestIndex(t *testing.T) {
 	h := build(t)
-	for name, s := range map[string]*street{"without routes": serve(t, h), "no route fits": serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = noRoutes{} })} {
+	for name, s := range map[string]*testServer{"without routes": serve(t, h), "no route fits": serve(t, h, func(c *httpapi.Config) { c.Snapshot.Proxy = noRoutes{} })} {
 		for _, c := range []struct {
 			method, path, accept string
 			status               int
@@ -178,7 +178,7 @@ func TestIndex(t *testing.T) {
 			{"GET", "/docs/", "", 404, "application/problem+json"},
 			{"GET", "/index.html", "text/html", 404, "application/problem+json"},
 		} {
-			h.arrived = nil
+			h.admits = nil
 			r := s.get(c.path)
 			r.Method = c.method
 			r.Header.Del("Authorization")
@@ -187,12 +187,12 @@ func TestIndex(t *testing.T) {
 			if a.status != c.status || a.header.Get("Content-Type") != c.kind || c.status == 200 && !strings.Contains(a.body, `"/openapi.json"`) {
 				t.Errorf("%s: %s %s: %d %s %s", name, c.method, c.path, a.status, a.header.Get("Content-Type"), a.body)
 			}
-			if len(h.arrived) != 1 || len(h.in) != 0 {
-				t.Errorf("%s: %s: %d came, %d are in", name, c.path, len(h.arrived), len(h.in))
+			if len(h.admits) != 1 || len(h.permits) != 0 {
+				t.Errorf("%s: %s: %d were admitted, %d have permits", name, c.path, len(h.admits), len(h.permits))
 			}
 		}
 	}
-	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
+	s := serve(t, h, func(c *httpapi.Config) { c.Snapshot.Proxy = fakeProxy{} })
 	if a := s.send(s.get("/")); !strings.Contains(a.body, "from afar") {
 		t.Errorf("a route that takes /: %d %s", a.status, a.body)
 	}
@@ -201,6 +201,6 @@ func TestIndex(t *testing.T) {
 // noRoutes has no route for anything.
 type noRoutes struct{}
 
-func (noRoutes) Match(*http.Request) (httpapi.Way, event.Problem) {
-	return httpapi.Way{}, event.NotFound
+func (noRoutes) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
+	return httpapi.ProxyRoute{}, event.NotFound
 }

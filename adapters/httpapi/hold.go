@@ -8,11 +8,11 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-var errHoldID = because(event.BadRequest, "hold_id: must be hold_ and 32 hexadecimal digits")
+var errHoldID = problemDetail(event.BadRequest, "hold_id: must be hold_ and 32 hexadecimal digits")
 
-// holdID is the one that the path names.
+// holdID returns the hold ID of the path.
 func (k *call) holdID() (types.TxID, error) {
-	name, err := k.part()
+	name, err := k.pathName()
 	if err != nil {
 		return types.TxID{}, err
 	}
@@ -23,11 +23,11 @@ func (k *call) holdID() (types.TxID, error) {
 	return id, nil
 }
 
-// opened is whose hold it is, and of which asset: what a capture and a release do not
-// say, and the node knows by their digests alone.
-func (k *call) opened(id types.TxID) (from, asset string, err error) {
+// openedHold returns the account and the asset of a hold. Captures and releases do not name them, and the state of
+// the core has only their digests.
+func (k *call) openedHold(id types.TxID) (from, asset string, err error) {
 	var in event.Request
-	_, err = k.Books.Asked(id.Position(), &in)
+	_, err = k.ReadModel.RequestAt(id.Position(), &in)
 	switch {
 	case errors.Is(err, receipt.ErrNoAnswer) && id.Journal() == k.Node.Journal():
 		return "", "", problem(missing(k.Node.Status(), id.Position()))
@@ -41,7 +41,7 @@ func (k *call) opened(id types.TxID) (from, asset string, err error) {
 
 // holds lists the holds of an account.
 func holds(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
 	var account string
@@ -53,27 +53,27 @@ func holds(k *call) error {
 		param{"state", false, func(s string) (err error) { any = false; state, err = parseState(s); return err }},
 		k.cursorParam(&after, ofHolds, func(b []byte) bool { return len(b) == len(types.TxID{}) }))
 	if err == nil {
-		err = k.covers(account, "")
+		err = k.requireCovered(account, "")
 	}
 	if err != nil {
 		return err
 	}
-	seen, err := k.present(atLeast)
+	seen, err := k.awaitCurrent(atLeast)
 	if err != nil {
 		return err
 	}
 	var from types.TxID
 	copy(from[:], after)
-	list, next, mark, err := k.Views.Holds(k.key.Tenant, []byte(account), state, any, from, limit, k.Views.Mark().At)
+	list, next, mark, err := k.Index.Holds(k.key.Tenant, []byte(account), state, any, from, limit, k.Index.Mark().At)
 	if err != nil {
 		return err
 	}
-	o := object{'{'}
+	o := jsonObject{'{'}
 	o.list("holds")
 	for i := range list {
 		if types.Covers(&k.key.Assets, list[i].Asset) {
 			o.open()
-			o.held(&list[i])
+			o.holdMembers(&list[i])
 			o.close('}')
 		}
 	}
@@ -94,9 +94,9 @@ func parseState(s string) (event.HoldOutcome, error) {
 	return 0, errors.New("state: must be active, captured, released or expired")
 }
 
-// showHold shows one hold.
-func showHold(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+// getHold returns one hold.
+func getHold(k *call) error {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
 	id, err := k.holdID()
@@ -107,10 +107,10 @@ func showHold(k *call) error {
 	if err := k.query(seqParam(&atLeast, "min_seq")); err != nil {
 		return err
 	}
-	if _, err := k.present(atLeast); err != nil {
+	if _, err := k.awaitCurrent(atLeast); err != nil {
 		return err
 	}
-	h, found, err := k.Views.Hold(k.key.Tenant, id, k.Views.Mark().At) // what is told is of a durable time
+	h, found, err := k.Index.Hold(k.key.Tenant, id, k.Index.Mark().At) // the mark is durable, so the expiry is too
 	switch {
 	case err != nil:
 		return err
@@ -119,16 +119,16 @@ func showHold(k *call) error {
 	case !found:
 		return problem(event.NotFound)
 	}
-	if err := k.covers(string(h.From), string(h.Asset)); err != nil {
+	if err := k.requireCovered(string(h.From), string(h.Asset)); err != nil {
 		return err
 	}
-	o := object{'{'}
-	o.held(&h)
+	o := jsonObject{'{'}
+	o.holdMembers(&h)
 	return k.send(o)
 }
 
-// held adds the members of a hold.
-func (o *object) held(h *event.HoldView) {
+// holdMembers adds the members of a hold.
+func (o *jsonObject) holdMembers(h *event.HoldView) {
 	o.hold("hold_id", h.ID)
 	o.text("state", h.State.String())
 	o.text("from", string(h.From))

@@ -1,8 +1,8 @@
-// Package httpapi is the public HTTP API: requests into events, records into
-// answers. Its contract is openapi.json, and no rule is decided here.
+// Package httpapi is the public HTTP API: it turns requests into events and records into responses. Its contract
+// is openapi.json. It decides no rule.
 //
-//	open? ─► turn ─► who? ─► may he? ─► key ─► kind ─► body ─► strict JSON ─► words ─► Submit ─► Render
-//	 503      429     401      403       400    415    413      400           400      429, 504   200, …
+//	serving? ─► admission ─► key ─► scope ─► idempotency key ─► media type ─► body ─► strict JSON ─► fields ─► Submit ─► Render
+//	  503         429        401     403           400             415        413        400          400     429, 504   200, …
 package httpapi
 
 import (
@@ -23,6 +23,7 @@ import (
 
 	"macronode/adapters/httpcheck"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/s3"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -30,253 +31,274 @@ import (
 //go:embed openapi.json
 var document []byte
 
-// Document is the contract, OpenAPI 3.1.
+// Document returns the OpenAPI 3.1 document.
 func Document() []byte { return document }
 
-// Config is what an API is made of.
+// Config are the parts and settings of an API.
 type Config struct {
-	Node  Node
-	Gate  Gate
-	Books Books
-	Views Views // nil: what they show is unavailable
+	Node      Node
+	Admission Admission
+	ReadModel ReadModel
+	Index     Index // nil: endpoints that need it answer 503
 
-	Rows      Rows // nil: no objects
+	Usage     UsageReader // nil: no accounting
+	Rows      Rows        // nil: no objects
+	Names     s3.Names
 	Contents  *objectstore.Store
 	Transfers Transfers
+	Paid      bool // writes of objects have a price
+	// Secret returns the secret access key of the S3 interface that belongs to an API key. Nil: there is none.
+	Secret func(key *event.Key) string
+	Region string // of the S3 interface
 
 	Meter Meter
-	Audit Audit // nil: nobody keeps who did what
-	// Decisions keeps what became of requests. Nil: nobody does.
-	Decisions interface{ Keep(d Decision) }
-	Face      Face                          // until it is changed
-	Keyed     func(request context.Context) // called for a request with a valid API key; may be nil
-	Log       *slog.Logger
-	Boot      uint64        // random; half of the ids of decisions that are no record
-	Random    io.Reader     // what new API keys are drawn from; nil: the machine's
-	Deadline  time.Duration // of one request
-	Large     int           // requests with bodies beyond Small that are in at once; one more is told to come back
-	Beat      time.Duration // of silence, until a stream says that it lives; 0: 15 s
-	Patience  time.Duration // for a part of a stream to be taken; 0: 5 s
-	Cut       error         // the cause of which the server ends requests at its end; nil: it says none
+	Audit Audit // nil: uses of keys are not recorded
+	// Decisions records the decision of each request; may be nil.
+	Decisions          interface{ Keep(d Decision) }
+	Snapshot           ConfigSnapshot                // used until SetSnapshot
+	Authenticated      func(request context.Context) // called for a request with a valid API key; may be nil
+	Log                *slog.Logger
+	Boot               uint64        // random; half of the IDs of decisions without a record
+	Random             io.Reader     // for new API keys; nil: crypto/rand
+	Deadline           time.Duration // of one request
+	MaxLargeBodies     int           // requests with bodies beyond SmallBody that are served at the same time; more are rejected with 429
+	HeartbeatInterval  time.Duration // idle time before a stream sends a heartbeat; 0: 15 s
+	StreamWriteTimeout time.Duration // for the client to take a part of a stream; 0: 5 s
+	ShutdownCause      error         // the cause with which the server cancels requests when it shuts down; may be nil
 }
 
-// API answers requests.
+// API serves requests. It is safe for concurrent use.
 type API struct {
 	Config
-	face    atomic.Pointer[face]
-	echo    *echo.Echo
-	other   map[string]*door  // by method: what no endpoint is
-	stream  *door             // of changes, without an end
-	away    map[string]*door  // by method: what goes to other services
-	takes   map[string]string // the methods of a path
-	numbers uint16            // of endpoints
-	count   atomic.Uint64     // of decisions that are no record
-	large   chan struct{}     // who came with a large body, and is not answered
-	veil    cipher.AEAD       // of cursors
+	snapshot       atomic.Pointer[snapshot]
+	echo           *echo.Echo
+	otherEndpoints map[string]*endpoint // by method, for paths without an operation
+	stream         *endpoint            // of changes
+	proxyEndpoints map[string]*endpoint // by method, for proxy routes
+	allowedMethods map[string]string    // by path, for Allow
+	routeCount     uint16               // of the API
+	decisionCount  atomic.Uint64        // decisions without a record
+	largeBodies    chan struct{}        // one slot for each request with a large body
+	usageScans     chan struct{}        // one slot for each query that reads usage
+	cursorCipher   cipher.AEAD          // of cursors
 }
 
-// New is an API whose endpoints are all known.
+// New returns an API that serves all routes.
 func New(c Config) *API {
-	if c.Beat == 0 {
-		c.Beat = 15 * time.Second
+	if c.HeartbeatInterval == 0 {
+		c.HeartbeatInterval = 15 * time.Second
 	}
-	if c.Patience == 0 {
-		c.Patience = 5 * time.Second
+	if c.StreamWriteTimeout == 0 {
+		c.StreamWriteTimeout = 5 * time.Second
 	}
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
-	a := &API{Config: c, echo: echo.New(), other: make(map[string]*door), takes: make(map[string]string),
-		large: make(chan struct{}, c.Large)}
-	a.veil = newVeil()
+	a := &API{Config: c, echo: echo.New(), otherEndpoints: make(map[string]*endpoint), allowedMethods: make(map[string]string),
+		largeBodies: make(chan struct{}, c.MaxLargeBodies), usageScans: make(chan struct{}, maxUsageScans)}
+	a.cursorCipher = newCursorCipher()
 	a.echo.HTTPErrorHandler = a.refuse
-	a.Change(c.Face)
+	a.SetSnapshot(c.Snapshot)
 	for _, r := range routes() {
-		a.open(r)
+		a.addRoute(r)
 	}
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.other[method] = &door{name: "other"}
-		a.meter(a.other[method], method)
+		a.otherEndpoints[method] = &endpoint{name: "other"}
+		a.meter(a.otherEndpoints[method], method)
 	}
-	a.away = make(map[string]*door)
+	a.proxyEndpoints = make(map[string]*endpoint)
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.away[method] = &door{name: "proxy", facet: types.FacetProxy, mean: 16 << 10}
-		a.meter(a.away[method], method)
+		a.proxyEndpoints[method] = &endpoint{name: "proxy", facet: types.FacetProxy, meanBytes: 16 << 10}
+		a.meter(a.proxyEndpoints[method], method)
 	}
-	a.stream = &door{name: "stream"}
+	a.stream = &endpoint{name: "stream"}
 	a.meter(a.stream, http.MethodGet)
 	return a
 }
 
-// newVeil is a key of this life alone.
-func newVeil() cipher.AEAD {
+// newCursorCipher returns a cipher with a random key, which ends with the process.
+func newCursorCipher() cipher.AEAD {
 	var key [32]byte
 	_, err := rand.Read(key[:])
 	types.Assert(err == nil, "httpapi: no random numbers")
 	lock, err := aes.NewCipher(key[:])
 	types.Assert(err == nil, "httpapi: no cipher")
-	veil, err := cipher.NewGCMWithRandomNonce(lock)
+	cursorCipher, err := cipher.NewGCMWithRandomNonce(lock)
 	types.Assert(err == nil, "httpapi: no cipher")
-	return veil
+	return cursorCipher
 }
 
-// A route is one operation of the document, by its operationId.
+// A route is one operation of the document. Its name is the operationId.
 type route struct {
 	name, method, path string
 	serve              func(*call) error
-	lists              bool // it reads the index
+	readsIndex         bool // it needs the index
 }
 
-// routes are the document's.
+// routes returns the operations of the document.
 func routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
-		{"issue", post, "/v1/issue", money(event.Issue), false},
-		{"transfer", post, "/v1/transfer", money(event.Transfer), false},
-		{"burn", post, "/v1/burn", money(event.Burn), false},
-		{"hold", post, "/v1/holds", money(event.Hold), false},
-		{"capture", post, "/v1/holds/:hold_id/capture", money(event.Capture), false},
-		{"release", post, "/v1/holds/:hold_id/release", money(event.Release), false},
-		{"freeze", post, "/v1/accounts/:account/freeze", money(event.Freeze), false},
-		{"unfreeze", post, "/v1/accounts/:account/unfreeze", money(event.Unfreeze), false},
+		{"issue", post, "/v1/issue", serveOperation(event.Issue), false},
+		{"transfer", post, "/v1/transfer", serveOperation(event.Transfer), false},
+		{"burn", post, "/v1/burn", serveOperation(event.Burn), false},
+		{"hold", post, "/v1/holds", serveOperation(event.Hold), false},
+		{"capture", post, "/v1/holds/:hold_id/capture", serveOperation(event.Capture), false},
+		{"release", post, "/v1/holds/:hold_id/release", serveOperation(event.Release), false},
+		{"freeze", post, "/v1/accounts/:account/freeze", serveOperation(event.Freeze), false},
+		{"unfreeze", post, "/v1/accounts/:account/unfreeze", serveOperation(event.Unfreeze), false},
 		{"batch", post, "/v1/batch", batch, false},
 		{"balance", get, "/v1/balance", balance, false},
 		{"balance_at", get, "/v1/accounts/:account/balance-at", balanceAt, true},
 		{"entries", get, "/v1/accounts/:account/entries", entries, true},
 		{"holds", get, "/v1/holds", holds, true},
-		{"get_hold", get, "/v1/holds/:hold_id", showHold, true},
+		{"get_hold", get, "/v1/holds/:hold_id", getHold, true},
 		{"tx", get, "/v1/tx/:txid", tx, false},
 		{"lookup_tx", get, "/v1/tx", lookupTx, true},
 		{"accounts", get, "/v1/accounts", accounts, true},
 		{"assets", get, "/v1/assets", assets, true},
 		{"changes", get, "/v1/changes", changes, true},
-		{"create_key", post, "/v1/keys", makeKey, false},
+		{"create_key", post, "/v1/keys", createKey, false},
 		{"keys", get, "/v1/keys", keys, false},
 		{"revoke_key", http.MethodDelete, "/v1/keys/:key_id", revokeKey, false},
+		{"s3_credentials", get, "/v1/s3-credentials", s3Credentials, false},
 		{"put_object", http.MethodPut, "/o/:address", putObject, false},
 		{"post_object", post, "/o", putObject, false},
 		{"get_object", get, "/o/:address", getObject, false},
 		{"head_object", http.MethodHead, "/o/:address", getObject, false},
 		{"delete_object", http.MethodDelete, "/o/:address", deleteObject, false},
-		{"objects", get, "/o", listObjects, false},
+		{"objects", get, "/o", listObjects, true},
+		{"record_usage", post, "/v1/usage-events", recordUsage, false},
+		{"usage", get, "/v1/usage", queryUsage, true},
+		{"usage_slices", get, "/v1/usage-slices", usageSlices, true},
 		{"openapi", get, "/openapi.json", openapi, false},
 	}
 }
 
-// A door is one endpoint.
-type door struct {
-	name     string
-	facet    types.Facet
-	number   uint16 // from 1, in the order of the document; 0: what no endpoint is
-	mean     uint32 // bytes of an answer
-	answered func(took time.Duration, status int, decision []byte)
-	busy     func()
+// An endpoint is one endpoint of the API, with its metrics.
+type endpoint struct {
+	name      string
+	facet     types.Facet
+	number    uint16 // from 1, in the order of the document; 0: not in the document
+	meanBytes uint32 // estimate of the size of a response
+	answered  func(took time.Duration, status int, decision []byte)
+	busy      func()
 }
 
-func (a *API) meter(d *door, method string) { d.answered, d.busy = a.Meter.Endpoint(d.name, method) }
+func (a *API) meter(e *endpoint, method string) {
+	e.answered, e.busy = a.Meter.Endpoint(e.name, method)
+}
 
-func (a *API) open(r route) {
-	a.numbers++
-	d := &door{name: r.name, number: a.numbers, facet: types.FacetWallet, mean: 1 << 10}
+func (a *API) addRoute(r route) {
+	a.routeCount++
+	e := &endpoint{name: r.name, number: a.routeCount, facet: types.FacetWallet, meanBytes: 1 << 10}
 	switch r.name {
-	case "put_object", "post_object", "get_object": // they last
-		d.facet, d.mean = types.FacetStorage, 64<<10
+	case "put_object", "post_object", "get_object": // transfers take long
+		e.facet, e.meanBytes = types.FacetStorage, 64<<10
 	}
-	if r.lists {
-		d.facet, d.mean = types.FacetQuery, 16<<10
+	if r.readsIndex {
+		e.facet, e.meanBytes = types.FacetQuery, 16<<10
 	}
-	a.meter(d, r.method)
-	if a.takes[r.path] != "" {
-		a.takes[r.path] += ", "
+	a.meter(e, r.method)
+	if a.allowedMethods[r.path] != "" {
+		a.allowedMethods[r.path] += ", "
 	}
-	a.takes[r.path] += r.method
+	a.allowedMethods[r.path] += r.method
 	enter := func(c echo.Context) error {
 		k := c.Response().Writer.(*call)
 		s := a.Node.Status()
-		k.door, k.params, k.at = d, c.ParamValues(), s.At
-		if asleep(&s) { // whether it takes writes the node says: a replay is an answer, and none
-			return k.shut()
+		k.endpoint, k.params, k.at = e, c.ParamValues(), s.At
+		if isNotServing(&s) { // writes are checked by the node, because a replay changes nothing
+			return k.rejectNotServing()
 		}
-		if err := k.arrive(); err != nil {
+		if err := k.admit(); err != nil {
 			return err
 		}
 		return r.serve(k)
 	}
 	a.echo.Add(r.method, r.path, enter)
-	a.echo.OPTIONS(r.path, func(echo.Context) error { return echo.ErrMethodNotAllowed }) // else it is answered there
+	a.echo.OPTIONS(r.path, func(echo.Context) error { return echo.ErrMethodNotAllowed }) // otherwise echo answers it
 }
 
-// ServeHTTP answers one request. It is the one place where a bug that panicked is
-// caught: its request is told so, and the node goes on.
+// ServeHTTP serves one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	k := &call{ResponseWriter: w, API: a, face: a.face.Load(), r: r, began: time.Now(), most: a.Deadline, door: a.otherDoor(r.Method)}
+	a.answer(w, r, a.otherEndpoint(r.Method), func(k *call) {
+		if k.snapshot.Proxy != nil && !isAPIPath(r.URL.Path) {
+			a.serveProxied(k)
+			return
+		}
+		if err := httpcheck.Request(r); err != nil {
+			k.refuseMalformed(err)
+			return
+		}
+		a.echo.ServeHTTP(k, r)
+	})
+}
+
+// answer serves one request. It is the only place that recovers from a panic: the request gets the problem
+// internal, and the node goes on.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, e *endpoint, serve func(*call)) {
+	k := &call{ResponseWriter: w, API: a, snapshot: a.snapshot.Load(), r: r, startedAt: time.Now(), timeLimit: a.Deadline, endpoint: e}
 	defer func() {
 		bug := recover()
-		if k.lent {
-			<-a.large
+		if k.hasLargeSlot {
+			<-a.largeBodies
 		}
-		k.leave()
+		k.release()
+		k.finish()
 		err, _ := bug.(error)
 		cut := errors.Is(err, http.ErrAbortHandler)
 		if bug != nil && !cut {
-			cut = a.panicked(k, bug)
+			cut = a.reportPanic(k, bug)
 		}
-		k.cut = cut && k.status > 0
-		k.heldBack()
-		k.door.answered(time.Since(k.began), k.status, k.id[:])
-		a.note(k)
-		k.decided()
+		k.isTruncated = cut && k.status > 0
+		k.recordQuotaRejection()
+		k.endpoint.answered(time.Since(k.startedAt), k.status, k.id[:])
+		a.recordAudit(k)
+		k.recordDecision()
 		if cut {
 			panic(http.ErrAbortHandler) // the connection must end
 		}
 	}()
-	if k.face.Beyond != nil && !ours(r.URL.Path) {
-		a.sendOn(k)
-		return
-	}
-	if err := httpcheck.Request(r); err != nil {
-		k.refuseMalformed(err)
-		return
-	}
-	a.echo.ServeHTTP(k, r)
+	serve(k)
 }
 
-func (a *API) otherDoor(method string) *door {
-	if d, ok := a.other[method]; ok {
+func (a *API) otherEndpoint(method string) *endpoint {
+	if d, ok := a.otherEndpoints[method]; ok {
 		return d
 	}
-	return a.other["other"]
+	return a.otherEndpoints["other"]
 }
 
-// panicked tells of a bug, unless half an answer is out: then that must be cut.
-func (a *API) panicked(k *call, bug any) (cut bool) {
+// reportPanic logs a panic. It answers with a problem, or returns true if the response has begun and must be cut.
+func (a *API) reportPanic(k *call, bug any) (cut bool) {
 	a.Meter.Panicked()
 	k.identify()
-	a.Log.Error("request panicked", "decision", string(k.id[:]), "endpoint", k.door.name, "bug", bug, "stack", string(debug.Stack()))
+	a.Log.Error("request panicked", "decision", string(k.id[:]), "endpoint", k.endpoint.name, "bug", bug, "stack", string(debug.Stack()))
 	if k.status > 0 {
 		return true
 	}
-	k.tell(&refusal{problem: event.Internal})
+	k.sendProblem(&refusal{problem: event.Internal})
 	return false
 }
 
-// note keeps what was done with a key, and what was refused to it.
-func (a *API) note(k *call) {
-	if a.Audit == nil || k.key.ID == 0 || !k.changed && k.status < http.StatusBadRequest {
+// recordAudit records a use of a key that changed something, and each request with a key that was rejected.
+func (a *API) recordAudit(k *call) {
+	if a.Audit == nil || k.key.ID == 0 || !k.isFirst && k.status < http.StatusBadRequest {
 		return
 	}
-	a.Audit.Note(Use{Decision: string(k.id[:]), Key: k.key.ID, Tenant: k.key.Tenant, Route: k.door.name,
-		Peer: k.r.RemoteAddr, Status: k.status, Code: k.code, TxID: k.made})
+	a.Audit.Note(AuditRecord{Decision: string(k.id[:]), Key: k.key.ID, Tenant: k.key.Tenant, Route: k.endpoint.name,
+		Peer: k.r.RemoteAddr, Status: k.status, Code: k.code, TxID: k.txID})
 }
 
-// refuse answers what an endpoint, or the lack of one, ended with.
+// refuse answers with the error of an endpoint, or of the router.
 func (a *API) refuse(err error, c echo.Context) {
 	k := c.Response().Writer.(*call)
-	r := reason(err)
-	if !k.came && (r.problem == event.NotFound || r.problem == event.MethodNotAllowed) {
-		k.lacks = "The API has no such operation."
-		if no := k.arriveNowhere(); no != nil {
-			k.fail(no)
+	r := refusalOf(err)
+	if !k.isAdmitted && (r.problem == event.NotFound || r.problem == event.MethodNotAllowed) {
+		k.detail = "The API has no such operation."
+		if rejected := k.admitUnknown(); rejected != nil {
+			k.fail(rejected)
 			return
 		}
 		if r.problem == event.NotFound && isIndex(k.r) {
@@ -285,42 +307,45 @@ func (a *API) refuse(err error, c echo.Context) {
 		}
 	}
 	if r.problem == event.MethodNotAllowed {
-		k.Header().Set(echo.HeaderAllow, a.takes[c.Path()])
+		k.Header().Set(echo.HeaderAllow, a.allowedMethods[c.Path()])
 	}
 	k.fail(err)
 }
 
-// fail answers what a call ended with.
+// fail answers with an error.
 func (k *call) fail(err error) {
-	k.heldBack()
+	k.recordQuotaRejection()
 	k.identify()
-	if k.status > 0 && errors.Is(err, errCut) { // its client has left, or does not read: no failure of the node
+	if k.status > 0 && errors.Is(err, errCut) { // the client left or stopped reading: not an error of the node
 		panic(http.ErrAbortHandler)
 	}
-	r := reason(err)
+	r := refusalOf(err)
 	switch r.problem {
 	case event.Busy, event.RateLimited:
-		k.door.busy()
+		k.endpoint.busy()
 	case event.OutcomeUnknown, event.Timeout:
-		if k.door.facet != types.FacetProxy { // another service's is no wait of ours
+		if k.endpoint.facet != types.FacetProxy { // timeouts of an upstream are not counted as ours
 			k.Meter.TimedOut(r.problem)
 		}
 	case event.Internal:
-		k.Log.Error("request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
-	default: // told, and that is all
+		k.Log.Error("request failed", "decision", string(k.id[:]), "endpoint", k.endpoint.name, "err", err)
+	default: // the response is enough
 	}
-	if k.door.facet != types.FacetProxy && (r.problem == event.Unavailable || r.problem == event.OutcomeUnknown) {
+	if k.endpoint.facet != types.FacetProxy && (r.problem == event.Unavailable || r.problem == event.OutcomeUnknown) {
 		s := k.Node.Status()
-		k.unmet, k.ailing = s.WaitingFor, s.DegradedBy
+		k.waitingFor, k.degradedBy = s.WaitingFor, s.DegradedBy
+		if r.problem == event.Unavailable && r.detail == "" {
+			r = &refusal{problem: r.problem, item: r.item, detail: unavailableReason(&s, k.key.ID != 0)}
+		}
 	}
 	if k.status > 0 {
-		panic(http.ErrAbortHandler) // a stream that is cut must not look whole
+		panic(http.ErrAbortHandler) // a truncated stream must not look complete
 	}
-	k.Meter.Refused(k.door.facet, r.problem)
-	k.tell(r)
+	k.Meter.Refused(k.endpoint.facet, r.problem)
+	k.sendProblem(r)
 }
 
-// expired reports that a key is nobody's any more.
+// expired reports whether a key is revoked or has expired.
 func expired(k *event.Key, at types.Time) bool {
 	return k.Revoked || k.Expires > 0 && k.Expires <= at
 }

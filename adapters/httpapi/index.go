@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The index is what a person or a program finds that calls the node without knowing its API:
-// a link to the document. It stands at / and /docs, unless a route takes these.
+// The index is for people and programs that call the node without knowing its API. It links to the document. It is
+// served at / and /docs, unless a proxy route matches them.
 
 var (
 	htmlType  = []string{"text/html; charset=utf-8"}
@@ -15,14 +15,14 @@ var (
 	indexJSON = []byte(`{"service":"macronode","openapi":"/openapi.json"}` + "\n")
 )
 
-// isIndex reports a request for the index.
+// isIndex reports whether a request is for the index.
 func isIndex(r *http.Request) bool {
 	return (r.URL.Path == "/" || r.URL.Path == "/docs") && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// index answers with the index: HTML where the client asks for it, else JSON.
+// index answers with the index, as HTML if the client accepts it, else as JSON.
 func (k *call) index() {
-	k.lacks = ""
+	k.detail = ""
 	k.identify()
 	if strings.Contains(strings.Join(k.r.Header["Accept"], ","), "text/html") {
 		k.answer(http.StatusOK, htmlType, indexHTML)

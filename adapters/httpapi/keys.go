@@ -17,57 +17,57 @@ import (
 )
 
 var (
-	errScopes   = because(event.BadRequest, "scopes: must be some of read, issue, transfer, burn, hold, capture and admin, each once")
+	errScopes   = problemDetail(event.BadRequest, "scopes: must be some of read, issue, transfer, burn, hold, capture, admin, store and meter, each once")
 	errPatterns = "wants 1..128 names, each perhaps ending in *, of at most 255 bytes with a byte between two"
-	errEnds     = because(event.BadRequest, "expires_at: must be in the future")
+	errExpiry   = problemDetail(event.BadRequest, "expires_at: must be in the future")
 	errTenant   = errors.New("tenant: must be default, or the number of another one")
-	errKeyID    = because(event.BadRequest, "key_id: must be 16 hexadecimal digits")
-	errAdmin    = because(event.Forbidden, "Only keys of the default tenant may manage API keys of another tenant.")
+	errKeyID    = problemDetail(event.BadRequest, "key_id: must be 16 hexadecimal digits")
+	errAdmin    = problemDetail(event.Forbidden, "Only keys of the default tenant may manage API keys of another tenant.")
 )
 
-// administer lets in who may make keys and end them. A key that covers less than all
-// could make one that covers more.
+// administer returns an error unless the key may manage keys. A bounded key may not, because it could create one
+// that covers more.
 func (k *call) administer() error {
-	if err := k.enter(event.ScopeAdmin); err != nil {
+	if err := k.requireScope(event.ScopeAdmin); err != nil {
 		return err
 	}
-	return k.all()
+	return k.requireUnboundedKey()
 }
 
-// makeKey makes an API key.
-func makeKey(k *call) error {
+// createKey creates an API key.
+func createKey(k *call) error {
 	if err := k.administer(); err != nil {
 		return err
 	}
 	switch {
 	case len(k.r.Header["Idempotency-Key"]) > 0:
-		return because(event.BadRequest, "This operation accepts no Idempotency-Key: a repeated request creates a second API key.")
+		return problemDetail(event.BadRequest, "This operation accepts no Idempotency-Key: a repeated request creates a second API key.")
 	case k.r.URL.RawQuery != "":
 		return errNoQuery
 	}
-	wanted, err := k.parseKey()
+	wanted, err := k.parseKeyRequest()
 	if err != nil {
 		return err
 	}
-	text, err := k.draw(&wanted)
+	text, err := k.generateKey(&wanted)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	reply, taken := k.Node.Enrol(ctx, &event.CreateKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: wanted})
-	if err := done(reply, taken); err != nil {
+	reply, taken := k.Node.CreateKey(ctx, &event.CreateKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: wanted})
+	if err := replyError(reply, taken); err != nil {
 		return err
 	}
-	k.changed = true
-	o := object{'{'}
+	k.isFirst = true
+	o := jsonObject{'{'}
 	o.text("key", text)
-	o.key(&wanted, k.at)
+	o.keyMembers(&wanted, k.at)
 	return k.send(o)
 }
 
-// done is what became of what is no operation on money.
-func done(r event.Reply, taken bool) error {
+// replyError returns the problem of a reply that is not a record.
+func replyError(r event.Reply, taken bool) error {
 	switch {
 	case !taken:
 		return problem(event.Busy)
@@ -78,8 +78,8 @@ func done(r event.Reply, taken bool) error {
 	}
 }
 
-// draw gives a key its id and its secret, and returns the text that its holder says.
-func (k *call) draw(to *event.Key) (string, error) {
+// generateKey sets a random ID and secret, and returns the text of the key.
+func (k *call) generateKey(to *event.Key) (string, error) {
 	for {
 		var drawn [8 + 32]byte
 		if _, err := io.ReadFull(k.Random, drawn[:]); err != nil {
@@ -88,7 +88,7 @@ func (k *call) draw(to *event.Key) (string, error) {
 		to.ID = types.KeyID(binary.BigEndian.Uint64(drawn[:]))
 		secret := base64.RawURLEncoding.EncodeToString(drawn[8:])
 		to.Hash = digest.Sum([]byte(secret))
-		if _, known := k.Books.Find(to.ID); to.ID != 0 && !known {
+		if _, known := k.ReadModel.Find(to.ID); to.ID != 0 && !known {
 			return keyPrefix + keyText(to.ID) + "_" + secret, nil
 		}
 	}
@@ -96,64 +96,64 @@ func (k *call) draw(to *event.Key) (string, error) {
 
 func keyText(id types.KeyID) string { return fmt.Sprintf("%016x", uint64(id)) }
 
-// parseKey reads what a key shall be.
-func (k *call) parseKey() (to event.Key, err error) {
+// parseKeyRequest parses the body of create_key.
+func (k *call) parseKeyRequest() (to event.Key, err error) {
 	body := takeBuffer()
 	defer giveBuffer(body)
-	bare, err := k.take(body)
-	if bare {
+	isEmpty, err := k.readJSON(body)
+	if isEmpty {
 		err = problem(event.UnsupportedMedia)
 	}
 	if err != nil {
 		return to, err
 	}
-	var said wire.KeyRequest
-	if err := decode(*body, &said, strict); err != nil {
+	var request wire.KeyRequest
+	if err := decode(*body, &request, strict); err != nil {
 		return to, err
 	}
-	if err := types.CheckLabel(said.Name); err != nil {
-		return to, wrong(err)
+	if err := types.CheckLabel(request.Name); err != nil {
+		return to, invalid(err)
 	}
-	to.Label, to.Tenant = types.NewLabel(said.Name), k.key.Tenant
-	if to.Scopes, err = parseScopes(said.Scopes); err != nil {
+	to.Label, to.Tenant = types.NewLabel(request.Name), k.key.Tenant
+	if to.Scopes, err = parseScopes(request.Scopes); err != nil {
 		return to, err
 	}
-	if to.Accounts, err = parsePatterns("accounts", said.Accounts); err != nil {
+	if to.Accounts, err = parsePatterns("accounts", request.Accounts); err != nil {
 		return to, err
 	}
-	if to.Assets, err = parsePatterns("assets", said.Assets); err != nil {
+	if to.Assets, err = parsePatterns("assets", request.Assets); err != nil {
 		return to, err
 	}
-	if said.ExpiresAt != nil {
-		if to.Expires = types.Time(said.ExpiresAt.UnixMilli()); to.Expires <= k.at {
-			return to, errEnds
+	if request.ExpiresAt != nil {
+		if to.Expires = types.Time(request.ExpiresAt.UnixMilli()); to.Expires <= k.at {
+			return to, errExpiry
 		}
 	}
-	if said.Tenant != nil {
-		if to.Tenant, err = parseTenant(*said.Tenant); err != nil {
-			return to, wrong(err)
+	if request.Tenant != nil {
+		if to.Tenant, err = parseTenant(*request.Tenant); err != nil {
+			return to, invalid(err)
 		}
 	}
 	return to, nil
 }
 
-// scopeNames are the scopes in the order of their bits.
+// scopeNames returns the names of the scopes in the order of their bits.
 func scopeNames() []wire.Scope {
-	return []wire.Scope{wire.ScopeRead, wire.ScopeIssue, wire.ScopeTransfer, wire.ScopeBurn, wire.ScopeHold, wire.ScopeCapture, wire.ScopeAdmin, wire.ScopeStore}
+	return []wire.Scope{wire.ScopeRead, wire.ScopeIssue, wire.ScopeTransfer, wire.ScopeBurn, wire.ScopeHold, wire.ScopeCapture, wire.ScopeAdmin, wire.ScopeStore, wire.ScopeMeter}
 }
 
-func parseScopes(said []wire.Scope) (all event.Scopes, err error) {
-	for _, s := range said {
-		one := event.Scopes(0)
+func parseScopes(request []wire.Scope) (all event.Scopes, err error) {
+	for _, s := range request {
+		entry := event.Scopes(0)
 		for bit, name := range scopeNames() {
 			if name == s {
-				one = 1 << bit
+				entry = 1 << bit
 			}
 		}
-		if one == 0 || all&one != 0 {
+		if entry == 0 || all&entry != 0 {
 			return 0, errScopes
 		}
-		all |= one
+		all |= entry
 	}
 	if all == 0 {
 		return 0, errScopes
@@ -161,19 +161,18 @@ func parseScopes(said []wire.Scope) (all event.Scopes, err error) {
 	return all, nil
 }
 
-// parsePatterns joins patterns. An empty list would cover everything: whoever wants
-// that leaves it away.
-func parsePatterns(member string, said *wire.SomePatterns) (p types.Patterns, err error) {
-	if said == nil {
+// parsePatterns joins patterns. An empty list is rejected, because no patterns cover everything.
+func parsePatterns(member string, request *wire.SomePatterns) (p types.Patterns, err error) {
+	if request == nil {
 		return p, nil
 	}
-	for _, one := range *said {
-		if _, err = types.ParsePatterns(one); err != nil || one == "" || strings.Contains(one, ",") {
-			return p, because(event.BadRequest, member+": "+errPatterns)
+	for _, entry := range *request {
+		if _, err = types.ParsePatterns(entry); err != nil || entry == "" || strings.Contains(entry, ",") {
+			return p, problemDetail(event.BadRequest, member+": "+errPatterns)
 		}
 	}
-	if p, err = types.ParsePatterns(strings.Join(*said, ",")); err != nil || len(*said) == 0 {
-		return p, because(event.BadRequest, member+": "+errPatterns)
+	if p, err = types.ParsePatterns(strings.Join(*request, ",")); err != nil || len(*request) == 0 {
+		return p, problemDetail(event.BadRequest, member+": "+errPatterns)
 	}
 	return p, nil
 }
@@ -203,27 +202,27 @@ func keys(k *call) error {
 	if err := k.administer(); err != nil {
 		return err
 	}
-	of, limit, after := k.key.Tenant, 0, []byte(nil)
+	tenant, limit, after := k.key.Tenant, 0, []byte(nil)
 	err := k.query(limitParam(&limit), k.cursorParam(&after, ofKeys, func(b []byte) bool { return len(b) == 4 }),
-		param{"tenant", false, func(s string) (err error) { of, err = parseTenant(s); return err }})
+		param{"tenant", false, func(s string) (err error) { tenant, err = parseTenant(s); return err }})
 	if err != nil {
 		return err
 	}
-	if of != k.key.Tenant && k.key.Tenant != types.DefaultTenant {
+	if tenant != k.key.Tenant && k.key.Tenant != types.DefaultTenant {
 		return errAdmin
 	}
 	skip := 0
 	if after != nil {
 		skip = int(binary.BigEndian.Uint32(after))
 	}
-	list := k.Books.Keys(of, skip, limit+1)
+	list := k.ReadModel.Keys(tenant, skip, limit+1)
 	more := len(list) > limit
 	list = list[:min(limit, len(list))]
-	o := object{'{'}
+	o := jsonObject{'{'}
 	o.list("keys")
 	for i := range list {
 		o.open()
-		o.key(&list[i], k.at)
+		o.keyMembers(&list[i], k.at)
 		o.close('}')
 	}
 	o.close(']')
@@ -233,7 +232,7 @@ func keys(k *call) error {
 	return k.send(o)
 }
 
-// revokeKey ends an API key.
+// revokeKey revokes an API key.
 func revokeKey(k *call) error {
 	if err := k.administer(); err != nil {
 		return err
@@ -247,22 +246,22 @@ func revokeKey(k *call) error {
 	}
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	reply, taken := k.Node.Revoke(ctx, &event.RevokeKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: id})
-	if err := done(reply, taken); err != nil {
+	reply, taken := k.Node.RevokeKey(ctx, &event.RevokeKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: id})
+	if err := replyError(reply, taken); err != nil {
 		return err
 	}
-	was, known := k.Books.Find(id)
+	was, known := k.ReadModel.Find(id)
 	if !known || !was.Revoked {
 		return errNoRecord
 	}
-	k.changed = true
-	o := object{'{'}
-	o.key(&was, k.at)
+	k.isFirst = true
+	o := jsonObject{'{'}
+	o.keyMembers(&was, k.at)
 	return k.send(o)
 }
 
-// key adds the members of an API key, without anything secret.
-func (o *object) key(key *event.Key, at types.Time) {
+// keyMembers adds the members of an API key, without its secret.
+func (o *jsonObject) keyMembers(key *event.Key, at types.Time) {
 	o.text("id", keyText(key.ID))
 	o.text("name", key.Label.String())
 	o.text("tenant", tenantText(key.Tenant))
@@ -274,12 +273,12 @@ func (o *object) key(key *event.Key, at types.Time) {
 	}
 	o.texts("scopes", scopes)
 	for _, p := range [...]struct {
-		name string
-		of   *types.Patterns
+		name     string
+		patterns *types.Patterns
 	}{{"accounts", &key.Accounts}, {"assets", &key.Assets}} {
 		var all []string
-		if !p.of.CoversAll() {
-			all = strings.Split(p.of.String(), ",")
+		if !p.patterns.CoversAll() {
+			all = strings.Split(p.patterns.String(), ",")
 		}
 		o.texts(p.name, all)
 	}

@@ -14,17 +14,17 @@ import (
 	"macronode/core/types"
 )
 
-// command is a POST without an idempotency key.
-func (s *street) command(path, body string) *http.Request {
+// command returns a POST without an idempotency key.
+func (s *testServer) command(path, body string) *http.Request {
 	s.t.Helper()
 	r := s.post(path, "", body)
 	r.Header.Del("Idempotency-Key")
 	return r
 }
 
-// A key that was made is one: it opens what it is for, for as long as it is for it.
-func TestAKeyIsMadeAndEnded(t *testing.T) {
-	s := serve(t, settled(t, true))
+// A new key works until it is revoked.
+func TestKeyIsCreatedAndRevoked(t *testing.T) {
+	s := serve(t, withMovements(t, true))
 	a := s.send(s.command("keys", `{"name":"till","scopes":["read"],"accounts":["mine:*"],"expires_at":"`+later(time.Hour)+`"}`))
 	made := parse[wire.NewKey](t, a)
 	if a.status != 200 || made.State != wire.KeyStateActive || made.Tenant != "default" || !strings.HasPrefix(made.Key, "mk_"+made.Id+"_") {
@@ -36,12 +36,12 @@ func TestAKeyIsMadeAndEnded(t *testing.T) {
 		return s.send(r).status
 	}
 	if got := try(); got != 200 {
-		t.Fatalf("it may not read: %d", got)
+		t.Fatalf("it cannot read: %d", got)
 	}
 	if list := s.do(t, 200, "/v1/keys").body; !strings.Contains(list, made.Id) || strings.Contains(list, made.Key) {
 		t.Fatalf("the list: %s", list)
 	}
-	for range 2 { // asked again, it is revoked still
+	for range 2 { // a revocation can be repeated
 		r := s.get("/v1/keys/" + made.Id)
 		r.Method = http.MethodDelete
 		if k := parse[wire.Key](t, s.send(r)); k.State != wire.KeyStateRevoked || k.Name != "till" {
@@ -49,12 +49,12 @@ func TestAKeyIsMadeAndEnded(t *testing.T) {
 		}
 	}
 	if got := try(); got != 401 {
-		t.Fatalf("then it may: %d", got)
+		t.Fatalf("after the revocation: %d", got)
 	}
 }
 
-// Two keys never share an id or a secret, and one whose id is somebody's is drawn again.
-func TestKeysAreDrawn(t *testing.T) {
+// Two keys never share an ID or a secret. An ID that is taken is drawn again.
+func TestKeysAreUnique(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
 	seen := make(map[string]bool)
@@ -65,9 +65,9 @@ func TestKeysAreDrawn(t *testing.T) {
 		}
 		seen[k.Id], seen[k.Key[20:]] = true, true
 	}
-	zeros := strings.Repeat("\x00", 40)                                      // nobody's id
-	known := "\x00\x00\x00\x00\x00\x00\x00\x01" + strings.Repeat("\x00", 32) // key 1's
-	fresh := "\x00\x00\x00\x00\x00\x00\x01\x00" + strings.Repeat("\x01", 32) // a good one
+	zeros := strings.Repeat("\x00", 40)                                      // 0 is not an ID
+	known := "\x00\x00\x00\x00\x00\x00\x00\x01" + strings.Repeat("\x00", 32) // the ID of key 1
+	fresh := "\x00\x00\x00\x00\x00\x00\x01\x00" + strings.Repeat("\x01", 32) // a free ID
 	drawn := serve(t, h, func(c *httpapi.Config) { c.Random = strings.NewReader(zeros + known + fresh) })
 	if k := parse[wire.NewKey](t, drawn.send(drawn.command("keys", `{"name":"n","scopes":["read"]}`))); k.Id != "0000000000000100" {
 		t.Errorf("drawn %s", k.Id)
@@ -77,8 +77,8 @@ func TestKeysAreDrawn(t *testing.T) {
 	}
 }
 
-// A key that is not known to be durable is not shown.
-func TestAKeyThatIsNotDurableIsNotShown(t *testing.T) {
+// A key that may not be durable is not returned.
+func TestNonDurableKeyIsNotShown(t *testing.T) {
 	for problem, want := range map[event.Problem]int{event.OutcomeUnknown: 504, event.Unavailable: 503, event.CapacityExceeded: 403, event.Busy: 429, event.Forbidden: 403} {
 		h := build(t)
 		h.reply = &event.Reply{Problem: problem}
@@ -148,26 +148,26 @@ func TestHostileKeys(t *testing.T) {
 	}
 }
 
-// The default tenant administers all; another one its own, and hears of no other.
-func TestWhoAdministersWhom(t *testing.T) {
+// Keys of the default tenant administer all tenants; other keys only their own.
+func TestKeyAdministrationIsPerTenant(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
-	as := func(who types.KeyID, r *http.Request) answer {
-		r.Header.Set("Authorization", bearer(who))
+	as := func(key types.KeyID, r *http.Request) answer {
+		r.Header.Set("Authorization", bearer(key))
 		return s.send(r)
 	}
 	for _, c := range []struct {
-		who    types.KeyID
+		key    types.KeyID
 		tenant string
 		make_  int
 		list   int
 	}{{1, "default", 200, 200}, {1, "2", 200, 200}, {4, "2", 200, 200}, {4, "default", 403, 403}, {4, "3", 403, 403}} {
 		body := fmt.Sprintf(`{"name":"n","scopes":["read"],"tenant":%q}`, c.tenant)
-		if a := as(c.who, s.command("keys", body)); a.status != c.make_ || a.status == 200 && parse[wire.NewKey](t, a).Tenant != c.tenant {
-			t.Errorf("%d makes one of %s: %d %s", c.who, c.tenant, a.status, a.body)
+		if a := as(c.key, s.command("keys", body)); a.status != c.make_ || a.status == 200 && parse[wire.NewKey](t, a).Tenant != c.tenant {
+			t.Errorf("%d makes one of %s: %d %s", c.key, c.tenant, a.status, a.body)
 		}
-		if a := as(c.who, s.get("/v1/keys?tenant="+c.tenant)); a.status != c.list {
-			t.Errorf("%d lists those of %s: %d", c.who, c.tenant, a.status)
+		if a := as(c.key, s.get("/v1/keys?tenant="+c.tenant)); a.status != c.list {
+			t.Errorf("%d lists those of %s: %d", c.key, c.tenant, a.status)
 		}
 	}
 	for _, k := range parse[wire.KeysPage](t, as(4, s.get("/v1/keys"))).Keys {
@@ -177,74 +177,73 @@ func TestWhoAdministersWhom(t *testing.T) {
 	}
 }
 
-// Every use of a key that changed something or was refused is noted, once, and nothing
-// else is.
-func TestUsesAreNoted(t *testing.T) {
+// Each use of a key that changed something or was rejected is recorded once. Other uses are not recorded.
+func TestKeyUsesAreAudited(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		ask    func(*street) *http.Request
+		ask    func(*testServer) *http.Request
 		want   string
 		status int
 	}{
-		{"done", func(s *street) *http.Request { return s.post("issue", "k", issue) }, "issue 1 of 1: 200 ", 200},
-		{"refused and kept", func(s *street) *http.Request {
+		{"done", func(s *testServer) *http.Request { return s.post("issue", "k", issue) }, "issue 1 of 1: 200 ", 200},
+		{"refused and kept", func(s *testServer) *http.Request {
 			return s.post("burn", "k", `{"from":"mine:a","asset":"USD/2","amount_minor":"999","nonce":3}`)
 		}, "burn 1 of 1: 409 insufficient_funds", 409},
-		{"refused", func(s *street) *http.Request { return s.post("burn", "k", "{") }, "burn 1 of 1: 400 bad_request", 400},
-		{"a batch", func(s *street) *http.Request {
+		{"refused", func(s *testServer) *http.Request { return s.post("burn", "k", "{") }, "burn 1 of 1: 400 bad_request", 400},
+		{"a batch", func(s *testServer) *http.Request {
 			return s.post("batch", "k", `{"atomic":false,"items":[{"op":"issue","to":"a","asset":"A","amount_minor":"1"}]}`)
 		}, "batch 1 of 1: 200 ", 200},
-		{"a key made", func(s *street) *http.Request { return s.command("keys", `{"name":"n","scopes":["read"]}`) }, "create_key 1 of 1: 200 ", 200},
-		{"a read", func(s *street) *http.Request { return s.get("/v1/keys") }, "", 200},
-		{"a read that is refused", func(s *street) *http.Request { return s.get("/v1/balance") }, "balance 1 of 1: 400 bad_request", 400},
-		{"a replay", func(s *street) *http.Request {
+		{"a key made", func(s *testServer) *http.Request { return s.command("keys", `{"name":"n","scopes":["read"]}`) }, "create_key 1 of 1: 200 ", 200},
+		{"a read", func(s *testServer) *http.Request { return s.get("/v1/keys") }, "", 200},
+		{"a read that is refused", func(s *testServer) *http.Request { return s.get("/v1/balance") }, "balance 1 of 1: 400 bad_request", 400},
+		{"a replay", func(s *testServer) *http.Request {
 			s.send(s.post("issue", "k", issue))
-			s.noted()
+			s.takeAudit()
 			return s.post("issue", "k", issue)
 		}, "", 200},
-		{"what became of a refusal", func(s *street) *http.Request {
+		{"what became of a refusal", func(s *testServer) *http.Request {
 			s.send(s.post("burn", "k", `{"from":"mine:a","asset":"USD/2","amount_minor":"999","nonce":3}`))
-			s.noted()
+			s.takeAudit()
 			return s.get("/v1/tx?idempotency_key=k")
 		}, "lookup_tx 1 of 1: 409 insufficient_funds", 409},
-		{"another scope", func(s *street) *http.Request {
+		{"another scope", func(s *testServer) *http.Request {
 			r := s.post("burn", "k", burn)
 			r.Header.Set("Authorization", bearer(2))
 			return r
 		}, "burn 2 of 1: 403 forbidden", 403},
-		{"over", func(s *street) *http.Request {
+		{"over", func(s *testServer) *http.Request {
 			k, _ := s.Find(2)
 			k.Expires = now
-			s.house.add(k)
+			s.backend.putKey(k)
 			r := s.get("/v1/keys")
 			r.Header.Set("Authorization", bearer(2))
 			return r
 		}, "keys 2 of 1: 401 unauthorized", 401},
-		{"another's secret", func(s *street) *http.Request {
+		{"another's secret", func(s *testServer) *http.Request {
 			r := s.get("/v1/keys")
 			r.Header.Set("Authorization", "Bearer mk_0000000000000001_"+secret(2))
 			return r
 		}, "", 401},
-		{"nobody", func(s *street) *http.Request {
+		{"no key", func(s *testServer) *http.Request {
 			r := s.get("/v1/keys")
 			r.Header.Del("Authorization")
 			return r
 		}, "", 401},
-		{"a bug", func(s *street) *http.Request {
+		{"a bug", func(s *testServer) *http.Request {
 			r := s.post("issue", "k", issue)
-			s.house.reply = &event.Reply{}
+			s.backend.reply = &event.Reply{}
 			return r
 		}, "issue 1 of 1: 500 internal", 500},
-		{"a disk that fails", func(s *street) *http.Request {
-			s.house.unread = errors.New("read: input/output error")
+		{"a disk that fails", func(s *testServer) *http.Request {
+			s.backend.readError = errors.New("read: input/output error")
 			return s.get("/v1/tx/" + theTx)
 		}, "tx 1 of 1: 500 internal", 500},
 	} {
-		s := serve(t, settled(t, true))
+		s := serve(t, withMovements(t, true))
 		r := c.ask(s)
 		a := s.send(r)
 		var got []string
-		for _, u := range s.noted() {
+		for _, u := range s.takeAudit() {
 			got = append(got, fmt.Sprintf("%s %d of %d: %d %s", u.Route, u.Key, u.Tenant, u.Status, u.Code))
 			made := a.status == 200 && u.Route != "create_key" || c.name == "refused and kept"
 			if u.Decision != a.header.Get("X-Request-Id") || u.Peer == "" || made != (u.TxID != (types.TxID{})) {

@@ -14,11 +14,11 @@ import (
 	"macronode/core/event"
 )
 
-// TestLargeBodiesAreCounted: one too many is told to come back before any of it is
-// read, what is small is not counted, and a place that was taken is given back.
-func TestLargeBodiesAreCounted(t *testing.T) {
+// TestLargeBodiesAreLimited: without a free slot a large body is rejected before it is read. Small bodies need no
+// slot, and slots are returned.
+func TestLargeBodiesAreLimited(t *testing.T) {
 	small := issue
-	large := issue + strings.Repeat(" ", httpapi.Small)
+	large := issue + strings.Repeat(" ", httpapi.SmallBody)
 	for _, c := range []struct {
 		name   string
 		places int
@@ -33,7 +33,7 @@ func TestLargeBodiesAreCounted(t *testing.T) {
 		{"small and does not say, one place", 1, small, -1, http.StatusOK},
 	} {
 		h := build(t)
-		api := httpapi.New(httpapi.Config{Large: c.places, Node: node{h}, Gate: h, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+		api := httpapi.New(httpapi.Config{MaxLargeBodies: c.places, Node: node{h}, Admission: h, ReadModel: h, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
 		for _, key := range []string{"k1", "k2"} {
 			r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(c.body))
 			r.ContentLength = c.length
@@ -48,8 +48,8 @@ func TestLargeBodiesAreCounted(t *testing.T) {
 	}
 }
 
-// TestAFrameThatCannotBeReadIsNo404: it would deny a payment that was made.
-func TestAFrameThatCannotBeReadIsNo404(t *testing.T) {
+// TestUnreadableFrameIsNot404: 404 would deny a payment that was made.
+func TestUnreadableFrameIsNot404(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
 	made := s.send(s.post("issue", "k1", issue))
@@ -57,31 +57,31 @@ func TestAFrameThatCannotBeReadIsNo404(t *testing.T) {
 	if got := s.send(s.get("/v1/tx/" + txid)); got.status != http.StatusOK {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	h.unread = errors.New("read: input/output error")
+	h.readError = errors.New("read: input/output error")
 	if got := s.send(s.get("/v1/tx/" + txid)); got.status != http.StatusInternalServerError || !strings.Contains(s.lines.String(), "input/output error") {
 		t.Fatalf("%d %s; the log: %s", got.status, got.body, s.lines)
 	}
 }
 
-// patient is a node that does not answer before it is told to.
-type patient struct {
+// blockingNode replies only after out.
+type blockingNode struct {
 	node
 	in, out chan struct{}
 }
 
-func (p patient) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
+func (p blockingNode) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
 	p.in <- struct{}{}
 	<-p.out
 	return p.node.Submit(ctx, in)
 }
 
-// TestALargeBodyIsInUntilItIsAnswered: what was made of it is as large as it was.
-func TestALargeBodyIsInUntilItIsAnswered(t *testing.T) {
+// TestLargeBodySlotIsHeldUntilResponse: what is built from a large body is as large as the body.
+func TestLargeBodySlotIsHeldUntilResponse(t *testing.T) {
 	h := build(t)
-	p := patient{node{h}, make(chan struct{}), make(chan struct{})}
-	api := httpapi.New(httpapi.Config{Large: 1, Node: p, Gate: h, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+	p := blockingNode{node{h}, make(chan struct{}), make(chan struct{})}
+	api := httpapi.New(httpapi.Config{MaxLargeBodies: 1, Node: p, Admission: h, ReadModel: h, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
 	send := func(key string) int {
-		r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(issue+strings.Repeat(" ", httpapi.Small)))
+		r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(issue+strings.Repeat(" ", httpapi.SmallBody)))
 		r.Header.Set("Authorization", bearer(1))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Idempotency-Key", key)

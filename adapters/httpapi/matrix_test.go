@@ -17,11 +17,11 @@ import (
 	"macronode/core/types"
 )
 
-// A trial is a good request of one operation, by whoever has its scope and covers
-// mine:a, mine:b and USD/2. Of a batch there is one of each item.
-type trial struct {
+// An operationRequest is a valid request of one operation, for a key with its scope that covers mine:a, mine:b and
+// USD/2. There is one batch for each kind of item.
+type operationRequest struct {
 	id, method, path, body string
-	item                   string // of a batch: the operation whose rules are the item's
+	item                   string // of a batch: the operation whose rules apply
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 	theTx   = "tx_0123456789abcdef0000000000020000"
 )
 
-func trials() []trial {
+func operationRequests() []operationRequest {
 	party := map[string]string{
 		"issue":    `"to":"mine:a","asset":"USD/2","amount_minor":"1"`,
 		"transfer": `"from":"mine:a","to":"mine:b","asset":"USD/2","amount_minor":"1","nonce":3`,
@@ -38,7 +38,7 @@ func trials() []trial {
 		"capture":  `"to":"mine:b","amount_minor":"1"`,
 		"release":  ``,
 	}
-	all := []trial{
+	all := []operationRequest{
 		{id: "issue", method: "POST", path: "/v1/issue"}, {id: "transfer", method: "POST", path: "/v1/transfer"},
 		{id: "burn", method: "POST", path: "/v1/burn"}, {id: "hold", method: "POST", path: "/v1/holds"},
 		{id: "capture", method: "POST", path: "/v1/holds/" + theHold + "/capture"}, {id: "release", method: "POST", path: "/v1/holds/" + theHold + "/release"},
@@ -50,10 +50,10 @@ func trials() []trial {
 		if op == "capture" || op == "release" {
 			members = strings.TrimSuffix(`"hold_id":"`+theHold+`",`+members, ",")
 		}
-		all = append(all, trial{id: "batch", method: "POST", path: "/v1/batch", body: `{"atomic":true,"items":[{"op":"` + op + `",` + members + `}]}`, item: op})
+		all = append(all, operationRequest{id: "batch", method: "POST", path: "/v1/batch", body: `{"atomic":true,"items":[{"op":"` + op + `",` + members + `}]}`, item: op})
 	}
 	const why = `{"reason":"r"}`
-	return append(all, []trial{
+	return append(all, []operationRequest{
 		{id: "freeze", method: "POST", path: "/v1/accounts/mine:a/freeze", body: why},
 		{id: "unfreeze", method: "POST", path: "/v1/accounts/mine:a/unfreeze", body: why},
 		{id: "balance", method: "GET", path: "/v1/balance?account=mine:a&asset=USD/2"},
@@ -71,6 +71,10 @@ func trials() []trial {
 		{id: "create_key", method: "POST", path: "/v1/keys", body: `{"name":"n","scopes":["read"]}`},
 		{id: "keys", method: "GET", path: "/v1/keys"},
 		{id: "revoke_key", method: "DELETE", path: "/v1/keys/0000000000000003"},
+		{id: "s3_credentials", method: "GET", path: "/v1/s3-credentials"},
+		{id: "record_usage", method: "POST", path: "/v1/usage-events", body: `{"dimension":"requests","value":1}`},
+		{id: "usage", method: "GET", path: "/v1/usage?from=2023-11-14T00:00:00Z&to=2023-11-15T00:00:00Z"},
+		{id: "usage_slices", method: "GET", path: "/v1/usage-slices"},
 		{id: "put_object", method: "PUT", path: "/o/" + addressOf("hello"), body: "hello"},
 		{id: "post_object", method: "POST", path: "/o", body: "hello"},
 		{id: "get_object", method: "GET", path: "/o/" + addressOf("hello")},
@@ -81,7 +85,7 @@ func trials() []trial {
 	}...)
 }
 
-// A rule is what the document says of an operation's key.
+// A rule is what the document requires of the key of an operation.
 type rule struct{ scope, covers string }
 
 func rules(t *testing.T) map[string]rule {
@@ -89,10 +93,10 @@ func rules(t *testing.T) map[string]rule {
 	all := make(map[string]rule)
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			scope, said := op.Extensions["x-scope"].(string)
-			covers, also := op.Extensions["x-covers"].(string)
-			if !said || !also {
-				t.Fatalf("%s %s does not say whom it is for", method, path)
+			scope, hasScope := op.Extensions["x-scope"].(string)
+			covers, hasCovers := op.Extensions["x-covers"].(string)
+			if !hasScope || !hasCovers {
+				t.Fatalf("%s %s has no x-scope or x-covers", method, path)
 			}
 			all[op.OperationID] = rule{scope, covers}
 		}
@@ -100,19 +104,19 @@ func rules(t *testing.T) map[string]rule {
 	return all
 }
 
-// settled is a house in which tenant 1 has done something: mine:a has 90 USD/2 and a
-// hold on 5 of it, mine:b 10. The other tenant's ledger is empty in it.
-func settled(t testing.TB, busy bool) *house {
+// withMovements returns a backend in which tenant 1 has movements: mine:a has 90 USD/2 and a hold on 5 of it,
+// mine:b has 10. The other tenant has none.
+func withMovements(t testing.TB, busy bool) *backend {
 	h := build(t)
 	if !busy {
 		return h
 	}
 	for i, in := range []event.Request{
-		{Item: event.Item{Op: event.Issue, To: called("mine:a"), Asset: called("USD/2"), Amount: types.MinorUnits(100)}},
-		{Item: event.Item{Op: event.Transfer, From: called("mine:a"), To: called("mine:b"), Asset: called("USD/2"), Amount: types.MinorUnits(10), Nonce: 1, Ref: called("r1")}},
-		{Item: event.Item{Op: event.Hold, From: called("mine:a"), Asset: called("USD/2"), Amount: types.MinorUnits(5), Nonce: 2, ExpiresAt: now.Add(time.Hour)}},
+		{Item: event.Item{Op: event.Issue, To: newName("mine:a"), Asset: newName("USD/2"), Amount: types.MinorUnits(100)}},
+		{Item: event.Item{Op: event.Transfer, From: newName("mine:a"), To: newName("mine:b"), Asset: newName("USD/2"), Amount: types.MinorUnits(10), Nonce: 1, Ref: newName("r1")}},
+		{Item: event.Item{Op: event.Hold, From: newName("mine:a"), Asset: newName("USD/2"), Amount: types.MinorUnits(5), Nonce: 2, ExpiresAt: now.Add(time.Hour)}},
 	} {
-		in.Caller, in.Tenant, in.Key = 1, types.DefaultTenant, called(fmt.Sprint("k", i+1))
+		in.Caller, in.Tenant, in.Key = 1, types.DefaultTenant, newName(fmt.Sprint("k", i+1))
 		in.Seal(nil)
 		if r := h.decide(&in); r.Position.LSN == 0 {
 			t.Fatalf("%d: %v", i, r.Problem)
@@ -121,18 +125,23 @@ func settled(t testing.TB, busy bool) *house {
 	return h
 }
 
-func called(s string) types.Name { return types.Name{Text: []byte(s)} }
+func newName(s string) types.Name { return types.Name{Text: []byte(s)} }
 
-// ask lets the key with id 77 do a trial.
-func ask(h *house, c trial) *httptest.ResponseRecorder {
-	if len(h.frames) > 0 && strings.HasPrefix(c.path, "/o") { // it is settled
+// send sends a request with the key 77.
+func send(h *backend, c operationRequest) *httptest.ResponseRecorder {
+	if len(h.frames) > 0 && strings.HasPrefix(c.path, "/o") { // it has movements
 		h.objects().put(types.DefaultTenant, "hello")
 	}
-	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Rows: h.objects(), Contents: h.objects().store, Transfers: still{}, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
+	api := httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Index: fakeIndex{h}, Usage: h.usage(), Rows: h.objects(), Names: h.objects(), Contents: h.objects().store, Transfers: noMeter{}, Secret: secretOf, Region: "us-east-1", Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
 	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 	r.Header.Set("Authorization", bearer(77))
 	if c.body != "" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.id == "record_usage" {
+		for name, value := range map[string]string{"specversion": "1.0", "id": "1", "source": "s", "type": "t", "time": later(0)} {
+			r.Header.Set("Ce-"+name, value)
+		}
 	}
 	if c.id != "create_key" && c.method == http.MethodPost {
 		r.Header.Set("Idempotency-Key", "the-key")
@@ -142,7 +151,7 @@ func ask(h *house, c trial) *httptest.ResponseRecorder {
 	return w
 }
 
-// covering are the patterns that keys are given, and what they leave out.
+// covering are patterns of keys, and what they leave out.
 var covering = []struct{ accounts, assets, misses string }{
 	{"", "", ""},
 	{"mine:a,mine:b", "USD/2", "all"},
@@ -151,8 +160,16 @@ var covering = []struct{ accounts, assets, misses string }{
 	{"", "EUR,EUR/*", "asset"},
 }
 
-// verdict is what the document promises a key, as a status.
-func verdict(all map[string]rule, c trial, has, misses string) int {
+// done returns the status of success.
+func (c *operationRequest) done() int {
+	if c.id == "record_usage" {
+		return http.StatusAccepted
+	}
+	return http.StatusOK
+}
+
+// verdict returns the status that the document promises a key.
+func verdict(all map[string]rule, c operationRequest, has, misses string) int {
 	r := all[c.id]
 	if c.item != "" {
 		r = all[c.item]
@@ -183,23 +200,27 @@ func verdict(all map[string]rule, c trial, has, misses string) int {
 	return 200
 }
 
-// TestWhoMayDoWhat is the whole matrix: every operation by every scope alone, and by
-// none; with patterns that cover what it is about and that do not.
-func TestWhoMayDoWhat(t *testing.T) {
+// TestAuthorizationMatrix tries every operation with every scope alone and with none, with patterns that cover its
+// names and with patterns that do not.
+func TestAuthorizationMatrix(t *testing.T) {
 	all, met, cells := rules(t), make(map[string]bool), 0
-	scopes := []string{"read", "issue", "transfer", "burn", "hold", "capture", "admin", "store", "none"}
-	for _, c := range trials() {
+	scopes := []string{"read", "issue", "transfer", "burn", "hold", "capture", "admin", "store", "meter", "none"}
+	for _, c := range operationRequests() {
 		met[c.id] = true
 		for bit, scope := range scopes {
 			for _, cover := range covering {
-				h := settled(t, true)
-				h.bound(77, types.DefaultTenant, event.Scopes(1<<bit)&event.AllScopes, cover.accounts, cover.assets)
-				w := ask(h, c)
-				if want := verdict(all, c, scope, cover.misses); w.Code != want {
+				h := withMovements(t, true)
+				h.addBoundedKey(77, types.DefaultTenant, event.Scopes(1<<bit)&event.AllScopes, cover.accounts, cover.assets)
+				w := send(h, c)
+				want := verdict(all, c, scope, cover.misses)
+				if want == 200 {
+					want = c.done()
+				}
+				if w.Code != want {
 					t.Errorf("%s %s %s by %s over %q and %q: %d, want %d: %s", c.id, c.item, c.path, scope, cover.accounts, cover.assets, w.Code, want, w.Body)
 				}
 				if cover.misses == "account" || cover.misses == "asset" {
-					hides(t, c, cover.misses, w)
+					checkHidden(t, c, cover.misses, w)
 				}
 				cells++
 			}
@@ -207,16 +228,16 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		if !met[id] {
-			t.Errorf("nobody tried %s", id)
+			t.Errorf("%s was not tried", id)
 		}
 	}
-	if want := len(trials()) * len(scopes) * len(covering); cells != want {
+	if want := len(operationRequests()) * len(scopes) * len(covering); cells != want {
 		t.Errorf("%d cells of %d", cells, want)
 	}
 }
 
-// hides holds a list against a key that covers nothing of it.
-func hides(t *testing.T, c trial, misses string, w *httptest.ResponseRecorder) {
+// checkHidden checks that a list shows nothing that the key does not cover.
+func checkHidden(t *testing.T, c operationRequest, misses string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	if c.id == "openapi" || c.method != http.MethodGet || misses == "account" && c.id == "assets" {
 		return
@@ -230,27 +251,27 @@ func hides(t *testing.T, c trial, misses string, w *httptest.ResponseRecorder) {
 	}
 }
 
-var decided = regexp.MustCompile(`"(decision_id|key|id|as_of|txid|root|prev_root|receipt_hash|hold_id)":"[^"]*"`)
+var variableMembers = regexp.MustCompile(`"(decision_id|key|id|as_of|txid|root|prev_root|receipt_hash|hold_id)":"[^"]*"`)
 
-// TestTenantsCannotTellEachOtherApart: whatever another tenant asks, it is answered as if
-// nobody else had ever done anything, and what the first one has is as it was.
-func TestTenantsCannotTellEachOtherApart(t *testing.T) {
-	for _, c := range trials() {
+// TestTenantsAreIsolated: a tenant gets the same responses whether or not another tenant has done anything, and
+// changes nothing of the other tenant.
+func TestTenantsAreIsolated(t *testing.T) {
+	for _, c := range operationRequests() {
 		step := 1
 		if testing.Short() {
 			step = 5
 		}
 		for n := 0; n < 9*len(covering); n += step {
 			bit, cover := n%9, covering[n/9]
-			var told [2]string
+			var got [2]string
 			for i, busy := range []bool{false, true} {
-				h := settled(t, busy)
-				before := h.money.clone()
-				h.bound(77, 2, event.Scopes(1<<bit)&event.AllScopes, cover.accounts, cover.assets)
-				w := ask(h, c)
-				told[i] = fmt.Sprint(w.Code, decided.ReplaceAllString(w.Body.String(), ""))
+				h := withMovements(t, busy)
+				before := h.ledger.clone()
+				h.addBoundedKey(77, 2, event.Scopes(1<<bit)&event.AllScopes, cover.accounts, cover.assets)
+				w := send(h, c)
+				got[i] = fmt.Sprint(w.Code, variableMembers.ReplaceAllString(w.Body.String(), ""))
 				for name, has := range before.has {
-					if h.money.has[name] != has {
+					if h.ledger.has[name] != has {
 						t.Errorf("%s changed %s", c.path, name)
 					}
 				}
@@ -258,31 +279,31 @@ func TestTenantsCannotTellEachOtherApart(t *testing.T) {
 					t.Errorf("%s revoked another tenant's key", c.path)
 				}
 			}
-			if told[0] != told[1] {
-				t.Errorf("%s %s: alone it is told %s, beside another %s", c.id, c.path, told[0], told[1])
+			if got[0] != got[1] {
+				t.Errorf("%s %s: alone it gets %s, beside another tenant %s", c.id, c.path, got[0], got[1])
 			}
 		}
 	}
 }
 
-// TestAKeyThatIsOverIsNobodys, revoked or expired, for every operation that wants one.
-func TestAKeyThatIsOverIsNobodys(t *testing.T) {
-	for _, c := range trials() {
+// TestRevokedAndExpiredKeysAreRejected tries every operation that needs a key.
+func TestRevokedAndExpiredKeysAreRejected(t *testing.T) {
+	for _, c := range operationRequests() {
 		for name, change := range map[string]func(*event.Key){
 			"revoked":     func(k *event.Key) { k.Revoked = true },
 			"expired now": func(k *event.Key) { k.Expires = now },
 			"expires":     func(k *event.Key) { k.Expires = now + 1 },
 		} {
-			h := settled(t, true)
-			h.bound(77, types.DefaultTenant, event.AllScopes, "", "")
+			h := withMovements(t, true)
+			h.addBoundedKey(77, types.DefaultTenant, event.AllScopes, "", "")
 			k := h.keys[77]
 			change(&k)
-			h.add(k)
+			h.putKey(k)
 			want := http.StatusUnauthorized
 			if c.id == "openapi" || name == "expires" {
-				want = http.StatusOK
+				want = c.done()
 			}
-			if w := ask(h, c); w.Code != want {
+			if w := send(h, c); w.Code != want {
 				t.Errorf("%s with a key that is %s: %d", c.path, name, w.Code)
 			}
 		}

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"macronode/adapters/objectio"
 	"macronode/adapters/objectstore"
 	"macronode/core/event"
 	"macronode/core/storage"
 )
 
-// Values of headers of objects. An object never changes, so it may be cached for ever; not by shared
-// caches, because they do not know who may read it.
+// Header values of objects. An object never changes, so it may be cached for ever, but not by shared caches, which
+// do not check API keys.
 var (
 	bytesType = []string{"application/octet-stream"}
 	immutable = []string{"private, max-age=31536000, immutable"}
@@ -53,12 +54,12 @@ func getObject(k *call) error {
 }
 
 // send answers with a part of an object.
-func (o *objectCall) send(row storage.Object, part byteRange) error {
+func (o *objectCall) send(row storage.Object, part objectio.Range) error {
 	status := http.StatusOK
 	h := o.Header()
-	if part.partial {
+	if part.Partial {
 		status = http.StatusPartialContent
-		h["Content-Range"] = []string{"bytes " + strconv.FormatUint(part.off, 10) + "-" + strconv.FormatUint(part.off+part.length-1, 10) + "/" + strconv.FormatUint(row.Size, 10)}
+		h["Content-Range"] = []string{part.ContentRange(row.Size)}
 	}
 	content, err := o.open(row)
 	if err != nil {
@@ -70,7 +71,7 @@ func (o *objectCall) send(row storage.Object, part byteRange) error {
 	conn := http.NewResponseController(o.ResponseWriter)
 	began := false
 	begin := func() {
-		h["Content-Length"] = []string{strconv.FormatUint(part.length, 10)}
+		h["Content-Length"] = []string{strconv.FormatUint(part.Length, 10)}
 		o.start(status, bytesType, immutable)
 		began = true
 	}
@@ -78,14 +79,14 @@ func (o *objectCall) send(row storage.Object, part byteRange) error {
 		begin()
 		return nil
 	}
-	err = content.WriteRange(part.off, part.length, func(b []byte) error {
+	err = content.WriteRange(part.Off, part.Length, func(b []byte) error {
 		if !began {
-			begin() // the first part was verified: until here a failure has an answer
+			begin() // the first part was verified: a failure before it gets a problem
 		}
-		if why := o.Pass(len(b)); why != event.None {
+		if why := o.Wait(len(b)); why != event.None {
 			return errCut
 		}
-		_ = conn.SetWriteDeadline(time.Now().Add(o.Patience)) // where there is none, the connection bounds it
+		_ = conn.SetWriteDeadline(time.Now().Add(o.StreamWriteTimeout)) // without a deadline of its own, the connection has one
 		if _, err := o.Write(b); err != nil {
 			return errCut
 		}
@@ -101,26 +102,21 @@ func (o *objectCall) send(row storage.Object, part byteRange) error {
 	return err
 }
 
-// open opens an object. One that was deleted and put again meanwhile has another file.
+// open opens an object. If it was deleted and put again meanwhile, it has another file.
 func (o *objectCall) open(row storage.Object) (*objectstore.Object, error) {
-	for range 2 {
-		content, err := o.Contents.Get(o.address, row)
-		if err == nil {
-			return content, nil
-		}
-		again, held := o.Rows.Object(o.key.Tenant, o.bucket.ID, o.address)
-		if !held {
-			return nil, problem(event.NotFound)
-		}
-		if !errors.Is(err, objectstore.ErrGone) || again == row {
-			return nil, o.unreadable(err)
-		}
-		row = again
+	content, err := objectio.Open(o.Contents, o.address, row, func() (storage.Object, bool) { return o.Rows.Object(o.key.Tenant, o.bucket.ID, o.address) })
+	switch {
+	case err == nil:
+		return content, nil
+	case errors.Is(err, objectio.ErrNoObject):
+		return nil, problem(event.NotFound)
+	case errors.Is(err, objectio.ErrMoving):
+		return nil, problem(event.Unavailable)
 	}
-	return nil, problem(event.Unavailable)
+	return nil, o.unreadable(err)
 }
 
-// unreadable tells of an object that the disk has lost or changed.
+// unreadable reports an object that the disk has lost or changed.
 func (o *objectCall) unreadable(err error) error {
 	o.Transfers.Damaged()
 	o.Log.Error("object unreadable", "address", o.address.String(), "err", err)
@@ -133,7 +129,7 @@ func (o *objectCall) unreadable(err error) error {
 	return problem(event.ObjectUnreadable)
 }
 
-// A condition is what became of If-Match and If-None-Match.
+// A condition is the result of If-Match and If-None-Match.
 type condition uint8
 
 const (
@@ -142,12 +138,12 @@ const (
 	notModified
 )
 
-// precondition evaluates If-Match and If-None-Match (RFC 9110, 13.2.2) for an object that there is, or not.
+// precondition evaluates If-Match and If-None-Match (RFC 9110, 13.2.2).
 func (k *call) precondition(exists bool, a storage.Address) condition {
-	if said := k.r.Header["If-Match"]; len(said) > 0 && !(exists && names(said, a, false)) {
+	if header := k.r.Header["If-Match"]; len(header) > 0 && !(exists && hasTag(header, a, false)) {
 		return failed
 	}
-	if said := k.r.Header["If-None-Match"]; len(said) > 0 && exists && names(said, a, true) {
+	if header := k.r.Header["If-None-Match"]; len(header) > 0 && exists && hasTag(header, a, true) {
 		if k.r.Method == http.MethodGet || k.r.Method == http.MethodHead {
 			return notModified
 		}
@@ -156,10 +152,10 @@ func (k *call) precondition(exists bool, a storage.Address) condition {
 	return satisfied
 }
 
-// names reports whether a list of entity tags has that of an object, or is *. A weak tag counts only where weak
-// comparison is enough.
-func names(said []string, a storage.Address, weak bool) bool {
-	for _, line := range said {
+// hasTag reports whether a list of entity tags contains that of an object, or *. A weak tag matches only if weak
+// comparison is allowed.
+func hasTag(header []string, a storage.Address, weak bool) bool {
+	for _, line := range header {
 		for tag := range strings.SplitSeq(line, ",") {
 			tag = strings.TrimSpace(tag)
 			if weak {
@@ -173,70 +169,14 @@ func names(said []string, a storage.Address, weak bool) bool {
 	return false
 }
 
-// A byteRange is what is sent of an object.
-type byteRange struct {
-	off, length uint64
-	partial     bool
-}
-
-// requestedRange returns the range that a request wants (RFC 9110, 14.2). A range that is malformed, more than one
-// range, and one with an If-Range that does not hold are ignored.
-func (k *call) requestedRange(size uint64, a storage.Address) (byteRange, error) {
-	whole := byteRange{length: size}
-	said := k.r.Header["Range"]
-	if len(said) != 1 || k.r.Method != http.MethodGet {
-		return whole, nil
+// requestedRange returns the requested range (RFC 9110, 14.2). Only GET has one.
+func (k *call) requestedRange(size uint64, a storage.Address) (objectio.Range, error) {
+	if k.r.Method != http.MethodGet {
+		return objectio.Range{Length: size}, nil
 	}
-	if when := k.r.Header["If-Range"]; len(when) > 0 && (len(when) != 1 || when[0] != etag(a)) {
-		return whole, nil
-	}
-	first, last, ok := parseRange(said[0], size)
-	switch {
-	case !ok:
-		return whole, nil
-	case first >= size || first > last:
-		return byteRange{}, problem(event.RangeNotSatisfiable)
-	}
-	return byteRange{off: first, length: min(last, size-1) - first + 1, partial: true}, nil
-}
-
-// parseRange reads bytes=a-b, bytes=a- and bytes=-n. The range of a last byte that is missing ends with the object; one
-// that names no byte begins behind it.
-func parseRange(said string, size uint64) (first, last uint64, ok bool) {
-	unit, set, ok := strings.Cut(said, "=")
-	from, to, ranged := strings.Cut(strings.TrimSpace(set), "-")
-	if !ok || !ranged || !strings.EqualFold(unit, "bytes") {
-		return 0, 0, false
-	}
-	a, isA := digits(from)
-	b, isB := digits(to)
-	switch {
-	case from == "" && isB:
-		if b == 0 {
-			return size, size, true
-		}
-		return size - min(b, size), 1<<64 - 1, true
-	case isA && to == "":
-		return a, 1<<64 - 1, true
-	case isA && isB && a <= b:
-		return a, b, true
-	}
-	return 0, 0, false
-}
-
-// digits reads a number of decimal digits. One that is too large for 64 bits is the largest.
-func digits(s string) (n uint64, ok bool) {
-	if s == "" {
-		return 0, false
-	}
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-	}
-	n, err := strconv.ParseUint(s, 10, 64)
+	part, err := objectio.RequestedRange(k.r.Header, size, func(tag string) bool { return tag == etag(a) })
 	if err != nil {
-		n = 1<<64 - 1
+		return part, problem(event.RangeNotSatisfiable)
 	}
-	return n, true
+	return part, nil
 }

@@ -2,16 +2,17 @@ package httpapi
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"macronode/adapters/inflate"
+	"macronode/adapters/objectio"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/s3"
 	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/storage"
@@ -22,8 +23,8 @@ import (
 const defaultBucket = "default"
 
 var (
-	errAddress = because(event.BadRequest, storage.ErrAddress.Error())
-	errSpace   = because(event.Unavailable, "The free space of the disk is reserved. The object was not stored.")
+	errAddress = problemDetail(event.BadRequest, storage.ErrAddress.Error())
+	errSpace   = problemDetail(event.Unavailable, "The free space of the disk is reserved. The object was not stored.")
 )
 
 // bucketParam is the parameter bucket.
@@ -36,24 +37,25 @@ func bucketParam(to *types.Name) param {
 type objectCall struct {
 	*call
 	bucket  types.Name
-	address storage.Address // zero: the content decides
+	address storage.Address // zero: the address of the content
 }
 
-// enterStorage refuses a key without the scope, and one with patterns: they are for accounts and assets.
-func (k *call) enterStorage(scope event.Scopes) error {
-	if err := k.enter(scope); err != nil {
+// requireStorageScope returns an error unless the key has the scope and no patterns: patterns are for accounts and
+// assets.
+func (k *call) requireStorageScope(scope event.Scopes) error {
+	if err := k.requireScope(scope); err != nil {
 		return err
 	}
 	if k.Rows == nil { // a node without objects
 		return problem(event.NotFound)
 	}
-	return k.all()
+	return k.requireUnboundedKey()
 }
 
-// object reads what a request for an object names.
+// object reads the address and the bucket of a request.
 func (k *call) object(scope event.Scopes) (o objectCall, err error) {
 	o.call = k
-	if err = k.enterStorage(scope); err != nil {
+	if err = k.requireStorageScope(scope); err != nil {
 		return o, err
 	}
 	if err = k.query(bucketParam(&o.bucket)); err != nil || len(k.params) == 0 {
@@ -65,7 +67,7 @@ func (k *call) object(scope event.Scopes) (o objectCall, err error) {
 	return o, nil
 }
 
-// putObject stores an object whose address the path names, or the content decides.
+// putObject stores an object at the address of the path, or at the address of its content.
 func putObject(k *call) error {
 	o, err := k.object(event.ScopeStore)
 	if err != nil {
@@ -86,10 +88,13 @@ func putObject(k *call) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // it has none
+	defer body.Close() //nolint:errcheck // Close never fails
+	if err := o.reservePrice(held); err != nil {
+		return err
+	}
 	up, err := k.Contents.Begin()
 	if err != nil {
-		return k.crowded("uploads", "As many objects are uploaded as may be.")
+		return k.rejectFull("uploads", "As many objects are uploaded as may be.")
 	}
 	known := true
 	defer func() {
@@ -109,12 +114,16 @@ func putObject(k *call) error {
 	if row, stored := k.Rows.StoredAs(o.address); stored {
 		put.Replace = !o.intact(row)
 	}
-	put.Seal()
-	known = false // a client that leaves does not cancel it: the file would be kept until the next start
+	command := k.pay(put)
+	known = false // a client that disconnects does not cancel the command: the file would be kept until the next start
 	h := k.Header()
 	h["Etag"] = []string{etag(o.address)}
 	h["Location"] = []string{location(o.address, o.bucket)}
-	err = k.decide(context.WithoutCancel(k.r.Context()), func(ctx context.Context) (event.Reply, bool) { return k.Node.Execute(ctx, put) })
+	err = k.decide(context.WithoutCancel(k.r.Context()), func(ctx context.Context) (event.Reply, bool) {
+		reply, taken := k.Node.Execute(ctx, command)
+		k.settle(&reply)
+		return reply, taken
+	})
 	known = isKnown(err)
 	if err != nil {
 		delete(h, "Etag")
@@ -123,37 +132,49 @@ func putObject(k *call) error {
 	return err
 }
 
-// isKnown reports whether an error of decide leaves no doubt about what was recorded.
+// reservePrice reserves the price of the object before its content is read. An object that the bucket already has
+// is free.
+func (o *objectCall) reservePrice(held bool) error {
+	switch {
+	case !o.Paid || held:
+		return nil
+	case o.r.ContentLength < 0 || len(o.r.Header["Content-Encoding"]) > 0:
+		return problemDetail(event.BadRequest, "Uploads have a price, so this one needs a Content-Length and no Content-Encoding.")
+	}
+	return o.reserve(uint64(o.r.ContentLength))
+}
+
+// isKnown reports whether the outcome is known after an error of decide.
 func isKnown(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return err == nil || ok && r.problem != event.OutcomeUnknown
 }
 
-// optionalKey returns the header of a command. A request for an object needs no idempotency key.
+// optionalKey returns the header of a command. The idempotency key is optional.
 func (k *call) optionalKey() (h command.Header, err error) {
 	h = command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}
 	keys := k.r.Header["Idempotency-Key"]
 	switch {
 	case len(keys) > 1:
-		return h, because(event.BadRequest, "This operation accepts at most one Idempotency-Key.")
+		return h, problemDetail(event.BadRequest, "This operation accepts at most one Idempotency-Key.")
 	case len(keys) == 1 && types.CheckKey(keys[0]) != nil:
-		return h, wrong(types.ErrKey)
+		return h, invalid(types.ErrKey)
 	case len(keys) == 1:
 		h.Key.Text = []byte(keys[0])
 	}
 	return h, nil
 }
 
-// body returns the content of a request, decompressed, and how many bytes it may have. What is known to be
-// too large is refused before any of it is read.
+// body returns the decompressed content of a request and its limit in bytes. If the announced length is too large,
+// the request is rejected before the body is read.
 func (o *objectCall) body(held bool) (body io.ReadCloser, left uint64, err error) {
 	left = storage.MaxObject
-	if !held { // what the bucket holds already takes no quota
+	if !held { // an object that the bucket already has takes no quota
 		_, left = o.Rows.Usage(o.key.Tenant, o.bucket.ID)
 	}
 	of, err := inflate.Of(o.r.Header["Content-Encoding"])
 	if err != nil {
-		return nil, 0, because(event.UnsupportedMedia, "The body must be uncompressed, gzip or zstd.")
+		return nil, 0, problemDetail(event.UnsupportedMedia, "The body must be uncompressed, gzip or zstd.")
 	}
 	if n := o.r.ContentLength; n > 0 && of == inflate.Plain {
 		if uint64(n) > storage.MaxObject {
@@ -163,72 +184,65 @@ func (o *objectCall) body(held bool) (body io.ReadCloser, left uint64, err error
 			return nil, 0, problem(event.QuotaExceeded)
 		}
 	}
-	wire := &patient{metered{o.call}, http.NewResponseController(o.ResponseWriter)}
+	wire := &progressReader{metered{o.call}, http.NewResponseController(o.ResponseWriter)}
 	if of == inflate.Plain {
 		return io.NopCloser(wire), left, nil
 	}
-	select { // for the memory that decompression takes
-	case o.large <- struct{}{}:
-		o.lent = true
+	select { // for the memory of the decompressor
+	case o.largeBodies <- struct{}{}:
+		o.hasLargeSlot = true
 	default:
-		return nil, 0, o.crowded("large_bodies", "As many compressed bodies are read as may be.")
+		return nil, 0, o.rejectFull("large_bodies", "As many compressed bodies are read as may be.")
 	}
 	return inflate.New(wire, of, inflate.Limits{Most: storage.MaxObject, Window: MaxWindow}), left, nil
 }
 
-// MaxWindow is how far a compressed body may look back, in bytes.
+// MaxWindow is the largest window of a compressed body, in bytes.
 const MaxWindow = 8 << 20
 
-// patient reads a body for as long as it makes progress.
-type patient struct {
+// progressReader reads a body for as long as it makes progress.
+type progressReader struct {
 	metered
 	conn *http.ResponseController
 }
 
-func (p *patient) Read(to []byte) (int, error) {
-	_ = p.conn.SetReadDeadline(time.Now().Add(p.Patience)) // where there is none, the connection bounds it
+func (p *progressReader) Read(to []byte) (int, error) {
+	_ = p.conn.SetReadDeadline(time.Now().Add(p.StreamWriteTimeout)) // without a deadline of its own, the connection has one
 	return p.metered.Read(to)
 }
 
-// receive reads the body into an upload. What exceeds the quotas is refused while it arrives.
+// receive reads the body into an upload. If it exceeds a quota, it is rejected while it arrives.
 func (o *objectCall) receive(up *objectstore.Upload, body io.Reader, left uint64) error {
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			if up.Size()+uint64(n) > left {
-				return problem(event.QuotaExceeded)
-			}
-			if _, err := up.Write(buf[:n]); err != nil {
-				return o.diskError(err)
-			}
-		}
-		no, refused := errors.AsType[*refusal](err)
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.Is(err, inflate.ErrLarge):
-			return problem(event.PayloadTooLarge)
-		case errors.Is(err, inflate.ErrBroken):
-			return errPacked
-		case refused:
-			return no
-		default:
-			return errBody
-		}
+	err := objectio.Receive(up, body, left)
+	rejected, refused := errors.AsType[*refusal](err)
+	disk, failed := errors.AsType[*objectio.WriteError](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, objectio.ErrLimit):
+		return problem(event.QuotaExceeded)
+	case failed:
+		return o.diskError(disk.Err)
+	case errors.Is(err, inflate.ErrLarge):
+		return problem(event.PayloadTooLarge)
+	case errors.Is(err, inflate.ErrBroken):
+		return errPacked
+	case refused:
+		return rejected
+	default:
+		return errBody
 	}
 }
 
 // store makes an upload durable under its address.
 func (o *objectCall) store(up *objectstore.Upload) error {
-	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Now().Add(o.Deadline + o.Patience)) // the upload took its time
+	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Now().Add(o.Deadline + o.StreamWriteTimeout)) // the upload may have taken longer
 	a, err := up.Sum()
 	if err != nil {
 		return o.diskError(err)
 	}
 	if o.address != (storage.Address{}) && o.address != a {
-		return because(event.DigestMismatch, "The address of the content is "+a.String()+".")
+		return problemDetail(event.DigestMismatch, "The address of the content is "+a.String()+".")
 	}
 	o.address = a
 	if err := up.Store(a); err != nil {
@@ -238,14 +252,10 @@ func (o *objectCall) store(up *objectstore.Upload) error {
 	return nil
 }
 
-// intact reports whether the file of an object can be read and has its content. What is uploaded again replaces a file that
-// is not intact.
+// intact reports whether the file of an object is readable and has its content. An upload replaces a file that is
+// not intact.
 func (o *objectCall) intact(row storage.Object) bool {
-	content, err := o.Contents.Get(o.address, row)
-	if err == nil {
-		defer content.Close()
-		err = content.WriteRange(0, row.Size, func([]byte) error { return o.r.Context().Err() })
-	}
+	err := objectio.CheckIntact(o.r.Context(), o.Contents, o.address, row)
 	if err != nil {
 		o.Transfers.Damaged()
 		o.Log.Warn("file of an object is replaced by an upload", "address", o.address.String(), "err", err)
@@ -253,16 +263,16 @@ func (o *objectCall) intact(row storage.Object) bool {
 	return err == nil
 }
 
-// diskError is what a client is told of an upload that could not be written.
+// diskError returns the problem of an upload that could not be written.
 func (o *objectCall) diskError(err error) error {
-	switch {
-	case errors.Is(err, objectstore.ErrTooLong):
-		return problem(event.PayloadTooLarge)
-	case errors.Is(err, objectstore.ErrNoSpace), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	switch p, full := objectio.DiskProblem(err); {
+	case p == event.PayloadTooLarge:
+		return problem(p)
+	case full:
 		return errSpace
 	}
 	o.Log.Error("object not written", "address", o.address.String(), "err", err)
-	return because(event.Unavailable, "The object could not be written to the disk.")
+	return problemDetail(event.Unavailable, "The object could not be written to the disk.")
 }
 
 // deleteObject removes an object from a bucket.
@@ -280,39 +290,46 @@ func deleteObject(k *call) error {
 	return k.decide(k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return k.Node.Execute(ctx, c) })
 }
 
-// listObjects lists what a bucket holds. Its order is arbitrary; an object that is put meanwhile may be missing.
+// isName reports whether b can be the position of a cursor of objects.
+func isName(b []byte) bool { return len(b) <= storage.MaxName && utf8.Valid(b) }
+
+// listObjects lists the objects of a bucket in the order of names.
 func listObjects(k *call) error {
-	if err := k.enterStorage(event.ScopeRead); err != nil {
+	if err := k.requireStorageScope(event.ScopeRead); err != nil {
 		return err
 	}
 	var bucket types.Name
 	var limit int
 	var cursor []byte
-	if err := k.query(bucketParam(&bucket), limitParam(&limit), k.cursorParam(&cursor, ofObjects, func(b []byte) bool { return len(b) == 4+8 && binary.BigEndian.Uint64(b[4:]) == k.Boot })); err != nil {
+	if err := k.query(bucketParam(&bucket), limitParam(&limit), k.cursorParam(&cursor, ofObjects, isName)); err != nil {
 		return err
 	}
-	from := uint32(0)
-	if cursor != nil {
-		from = binary.BigEndian.Uint32(cursor)
+	var list []s3.Listed
+	err := k.Names.Objects(k.r.Context(), k.key.Tenant, bucket.ID, "", string(cursor), func(entry s3.Listed) bool {
+		list = append(list, entry)
+		return len(list) <= limit
+	})
+	if err != nil {
+		return err
 	}
-	list, next, done := k.Rows.Held(k.key.Tenant, bucket.ID, from, limit)
 	used, _ := k.Rows.Usage(k.key.Tenant, bucket.ID)
 	out := takeBuffer()
 	defer giveBuffer(out)
-	o := object(append((*out)[:0], '{'))
+	o := jsonObject(append((*out)[:0], '{'))
 	o.text("bucket", string(bucket.Text))
 	o.text("bytes", strconv.FormatUint(used.Bytes, 10))
 	o.number("objects", used.Objects)
 	o.list("items")
-	for _, s := range list {
+	for _, entry := range list[:min(len(list), limit)] {
 		o.open()
-		o.text("address", s.Address.String())
-		o.text("size", strconv.FormatUint(s.Size, 10))
+		o.optionalText("name", []byte(entry.Name))
+		o.text("address", entry.Address.String())
+		o.text("size", strconv.FormatUint(entry.Size, 10))
 		o.close('}')
 	}
 	o.close(']')
-	if !done {
-		o.text("next_cursor", k.cursor(ofObjects, binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint32(nil, next), k.Boot)))
+	if len(list) > limit {
+		o.text("next_cursor", k.cursor(ofObjects, []byte(list[limit].Name)))
 	}
 	*out = o
 	return k.send(o)
@@ -320,7 +337,7 @@ func listObjects(k *call) error {
 
 func etag(a storage.Address) string { return `"` + a.String() + `"` }
 
-// location is where an object is read.
+// location returns the path of an object.
 func location(a storage.Address, bucket types.Name) string {
 	l := "/o/" + a.String()
 	if string(bucket.Text) != defaultBucket {

@@ -15,8 +15,8 @@ import (
 	"macronode/core/event"
 )
 
-// request is a request for an object by key 1.
-func (s *street) request(method, path, body string, header ...string) *http.Request {
+// request returns a request for an object with key 1.
+func (s *testServer) request(method, path, body string, header ...string) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -41,7 +41,7 @@ func TestObjectLife(t *testing.T) {
 	at := "/o/" + addressOf(large)
 	for i, want := range []int{201, 200} {
 		a := s.send(s.request("PUT", at, large))
-		if told := parse[wire.StoredObject](t, a); a.status != want || told.Address != addressOf(large) || told.Size != "160000" || told.Created != (i == 0) ||
+		if got := parse[wire.StoredObject](t, a); a.status != want || got.Address != addressOf(large) || got.Size != "160000" || got.Created != (i == 0) ||
 			a.header.Get("ETag") != `"`+addressOf(large)+`"` || a.header.Get("Location") != at {
 			t.Errorf("put %d: %d %v %s", i, a.status, a.header, a.body)
 		}
@@ -88,6 +88,9 @@ func TestListInPages(t *testing.T) {
 	for cursor, pages := "", 0; pages < 9; pages++ {
 		page := parse[wire.ObjectsPage](t, s.send(s.request("GET", "/o?limit=2"+cursor, "")))
 		for _, i := range page.Items {
+			if i.Name != i.Address {
+				t.Errorf("the name of %s is %s", i.Address, i.Name)
+			}
 			got = append(got, i.Address)
 		}
 		if page.NextCursor == nil {
@@ -95,12 +98,11 @@ func TestListInPages(t *testing.T) {
 		}
 		cursor = "&cursor=" + *page.NextCursor
 	}
-	slices.Sort(want)
-	slices.Sort(got)
+	slices.Sort(want) // the order of the names
 	if !slices.Equal(got, want) {
 		t.Errorf("%d objects are listed as %d", len(want), len(got))
 	}
-	for _, bad := range []string{"cursor=AQUAAAAA", "limit=0", "limit=1001", "bucket=No", "what=1"} {
+	for _, bad := range []string{"cursor=AQX_", "limit=0", "limit=1001", "bucket=No", "what=1"} {
 		if a := s.send(s.request("GET", "/o?"+bad, "")); a.status != 400 {
 			t.Errorf("%s: %d %s", bad, a.status, a.body)
 		}
@@ -114,9 +116,9 @@ func TestRangesOfObjects(t *testing.T) {
 	s.objects().put(1, "")
 	at, tag := "/o/"+addressOf(large), `"`+addressOf(large)+`"`
 	for _, c := range []struct {
-		said, ifRange string
-		status        int
-		from, to      int
+		value, ifRange string
+		status         int
+		from, to       int
 	}{
 		{"bytes=0-0", "", 206, 0, 1}, {"bytes=5-70000", "", 206, 5, 70001}, {"bytes=159999-", "", 206, 159_999, 160_000}, {"bytes=-3", "", 206, 159_997, 160_000},
 		{"bytes=100-999999999", "", 206, 100, 160_000}, {"bytes=-999999", "", 206, 0, 160_000}, {"BYTES=1-2", "", 206, 1, 3}, {"bytes=1-99999999999999999999999", "", 206, 1, 160_000},
@@ -124,7 +126,7 @@ func TestRangesOfObjects(t *testing.T) {
 		{"bytes=0-1,3-4", "", 200, 0, 160_000}, {"bytes=2-1", "", 200, 0, 160_000}, {"bytes=a-1", "", 200, 0, 160_000}, {"lines=0-1", "", 200, 0, 160_000}, {"bytes=-", "", 200, 0, 160_000}, {"bytes", "", 200, 0, 160_000},
 		{"bytes=0-0", tag, 206, 0, 1}, {"bytes=0-0", "W/" + tag, 200, 0, 160_000}, {"bytes=0-0", `"b3:0"`, 200, 0, 160_000}, {"bytes=0-0", "Mon, 23 Nov 2026 10:00:00 GMT", 200, 0, 160_000},
 	} {
-		r := s.request("GET", at, "", "Range", c.said)
+		r := s.request("GET", at, "", "Range", c.value)
 		if c.ifRange != "" {
 			r.Header.Set("If-Range", c.ifRange)
 		}
@@ -137,12 +139,12 @@ func TestRangesOfObjects(t *testing.T) {
 			length = "bytes */160000"
 		}
 		if a.status != c.status || a.header.Get("Content-Range") != length || a.status < 300 && a.body != large[c.from:c.to] {
-			t.Errorf("%s if %s: %d %q, %d bytes", c.said, c.ifRange, a.status, a.header.Get("Content-Range"), len(a.body))
+			t.Errorf("%s if %s: %d %q, %d bytes", c.value, c.ifRange, a.status, a.header.Get("Content-Range"), len(a.body))
 		}
 	}
-	for said, status := range map[string]int{"": 200, "bytes=0-": 416, "bytes=-1": 416} {
-		if a := s.send(s.request("GET", "/o/"+addressOf(""), "", "Range", said)); a.status != status {
-			t.Errorf("%q of nothing: %d", said, a.status)
+	for value, status := range map[string]int{"": 200, "bytes=0-": 416, "bytes=-1": 416} {
+		if a := s.send(s.request("GET", "/o/"+addressOf(""), "", "Range", value)); a.status != status {
+			t.Errorf("%q of nothing: %d", value, a.status)
 		}
 	}
 }
@@ -153,8 +155,8 @@ func TestConditionsOfObjects(t *testing.T) {
 	s.objects().put(1, "hello")
 	at, tag := "/o/"+addressOf("hello"), `"`+addressOf("hello")+`"`
 	for _, c := range []struct {
-		method, name, said string
-		status             int
+		method, name, value string
+		status              int
 	}{
 		{"GET", "If-None-Match", tag, 304}, {"HEAD", "If-None-Match", `"x", W/` + tag, 304}, {"GET", "If-None-Match", "*", 304}, {"GET", "If-None-Match", `"x"`, 200},
 		{"GET", "If-Match", tag, 200}, {"GET", "If-Match", "*", 200}, {"GET", "If-Match", `"x"`, 412}, {"GET", "If-Match", "W/" + tag, 412},
@@ -164,8 +166,8 @@ func TestConditionsOfObjects(t *testing.T) {
 		if c.method == "PUT" {
 			body = "hello"
 		}
-		if a := s.send(s.request(c.method, at, body, c.name, c.said)); a.status != c.status || c.status == 304 && (a.body != "" || a.header.Get("ETag") != tag) {
-			t.Errorf("%s %s: %s: %d %s", c.method, c.name, c.said, a.status, a.body)
+		if a := s.send(s.request(c.method, at, body, c.name, c.value)); a.status != c.status || c.status == 304 && (a.body != "" || a.header.Get("ETag") != tag) {
+			t.Errorf("%s %s: %s: %d %s", c.method, c.name, c.value, a.status, a.body)
 		}
 	}
 	if a := s.send(s.request("PUT", "/o/"+addressOf("new"), "new", "If-Match", "*")); a.status != 412 {
@@ -176,13 +178,13 @@ func TestConditionsOfObjects(t *testing.T) {
 	}
 }
 
-// leaves reports the files and uploads that requests have left behind.
-func (s *street) leaves() string {
+// leaves describes the files and uploads that requests have left behind.
+func (s *testServer) leaves() string {
 	names, _ := s.objects().disk.List()
 	return fmt.Sprint(len(names), " files, ", s.objects().store.Uploads(), " uploads, ", s.objects().disk.Handles(), " open")
 }
 
-// TestRefusedUploads: each is refused with its code, and leaves nothing behind.
+// TestRefusedUploads: each upload is rejected with its code, and leaves nothing behind.
 func TestRefusedUploads(t *testing.T) {
 	s := serve(t, build(t))
 	var bomb bytes.Buffer
@@ -204,10 +206,10 @@ func TestRefusedUploads(t *testing.T) {
 		"more than the quota": {s.request("POST", "/o", strings.Repeat("q", bucketBytes+1)), event.QuotaExceeded},
 		"a bad key":           {s.request("POST", "/o", "a", "Idempotency-Key", "a b"), event.BadRequest},
 		"a reader's":          {s.request("POST", "/o", "a", "Authorization", bearer(2)), event.Forbidden},
-		"nobody's":            {s.request("POST", "/o", "a", "Authorization", "x"), event.Unauthorized},
+		"no key":              {s.request("POST", "/o", "a", "Authorization", "x"), event.Unauthorized},
 	} {
 		a := s.send(c.r)
-		if told := parse[wire.Problem](t, a); a.status != c.want.Status() || string(told.Code) != c.want.Code() {
+		if got := parse[wire.Problem](t, a); a.status != c.want.Status() || string(got.Code) != c.want.Code() {
 			t.Errorf("%s: %d %s, want %v", what, a.status, a.body, c.want)
 		}
 	}
@@ -238,7 +240,7 @@ func TestRefusedUploads(t *testing.T) {
 	}
 }
 
-// TestCompressedUploads: the address is that of the content.
+// TestCompressedUploads: the address is that of the decompressed content.
 func TestCompressedUploads(t *testing.T) {
 	s := serve(t, build(t))
 	content := large[:50_000]
@@ -254,7 +256,7 @@ func TestCompressedUploads(t *testing.T) {
 	}
 }
 
-// TestUploadsAreLimited: one more upload than may be is told to come back.
+// TestUploadsAreLimited: an upload beyond the limit is rejected with Retry-After.
 func TestUploadsAreLimited(t *testing.T) {
 	s := serve(t, build(t))
 	for range 3 {
@@ -267,7 +269,7 @@ func TestUploadsAreLimited(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomeKeepsTheFile: the row may come later.
+// TestUnknownOutcomeKeepsTheFile: the row may still become durable.
 func TestUnknownOutcomeKeepsTheFile(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
@@ -280,8 +282,8 @@ func TestUnknownOutcomeKeepsTheFile(t *testing.T) {
 	}
 }
 
-// TestDamagedObjects: what the disk changed is never sent. Before the first byte it is a problem, after it the
-// response ends early.
+// TestDamagedObjects: content that the disk changed is never sent. Before the first byte the response is a
+// problem; after it the response ends early.
 func TestDamagedObjects(t *testing.T) {
 	for at, want := range map[int64]string{0: "problem", 150_000: "cut"} {
 		s := serve(t, build(t))

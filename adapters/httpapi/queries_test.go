@@ -24,10 +24,9 @@ import (
 	"macronode/core/types"
 )
 
-// Queries are strict everywhere: what is not known, missing, twice there or not written
-// in its one way is refused.
+// Queries are strict: an unknown, missing or repeated parameter, and a value that is not canonical, is rejected.
 func TestAllQueriesAreStrict(t *testing.T) {
-	h := crowd(t)
+	h := manyAccounts(t)
 	s := serve(t, h)
 	long := strings.Repeat("a", 257)
 	of := func(b ...byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -88,22 +87,22 @@ func TestAllQueriesAreStrict(t *testing.T) {
 			}
 		}
 	}
-	for _, said := range []string{"x", "-1", "01", "9007199254740992", ""} {
+	for _, value := range []string{"x", "-1", "01", "9007199254740992", ""} {
 		r := s.get("/v1/changes")
 		r.Header.Set("Accept", "text/event-stream")
-		r.Header.Set("Last-Event-ID", said)
+		r.Header.Set("Last-Event-ID", value)
 		if a := s.send(r); a.status != 400 {
-			t.Errorf("Last-Event-ID %q: %d", said, a.status)
+			t.Errorf("Last-Event-ID %q: %d", value, a.status)
 		}
 	}
-	if len(s.asked) > 0 {
-		t.Fatalf("the node heard of %+v", s.asked[0])
+	if len(s.requests) > 0 {
+		t.Fatalf("the node got %+v", s.requests[0])
 	}
 }
 
-// A cursor of one listing is none of another's.
-func TestCursorsAreOfTheirListing(t *testing.T) {
-	s := serve(t, crowd(t))
+// A cursor of one listing is rejected by the others.
+func TestCursorsBelongToOneListing(t *testing.T) {
+	s := serve(t, manyAccounts(t))
 	cursors := make(map[string]string)
 	lists := []string{"/v1/accounts?limit=1", "/v1/assets?limit=1", "/v1/holds?account=user:0&limit=1", "/v1/keys?limit=1"}
 	for _, path := range lists {
@@ -124,17 +123,17 @@ func TestCursorsAreOfTheirListing(t *testing.T) {
 	}
 }
 
-// A door is the API without a network, and a house whose node is told nothing wrong.
-func door(t testing.TB) (*house, http.Handler) {
-	h := settled(t, true)
-	return h, httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Audit: h, Meter: still{},
+// newHandler returns an API without a network, and its backend.
+func newHandler(t testing.TB) (*backend, http.Handler) {
+	h := withMovements(t, true)
+	return h, httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Index: fakeIndex{h}, Audit: h, Meter: noMeter{},
 		Log: slog.New(slog.DiscardHandler), Deadline: time.Millisecond})
 }
 
-// posts are the operations that take a body.
+// posts are the operations that have a body.
 var posts = []string{"issue", "transfer", "burn", "holds", capturePath, releasePath, freezePath, "batch", "keys"}
 
-// schemaOf is what the document says of a body.
+// schemaOf returns the schema of a body in the document.
 func schemaOf(path string) *openapi3.Schema {
 	doc, router := contract()
 	r, _ := http.NewRequest(http.MethodPost, "http://node/v1/"+path, nil)
@@ -145,15 +144,15 @@ func schemaOf(path string) *openapi3.Schema {
 	return route.Operation.RequestBody.Value.Content.Get("application/json").Schema.Value
 }
 
-// hear lets one body in, and holds what becomes of it against the document: no answer is a
-// fault of ours, and what the document's schema forbids is refused.
-func hear(t interface{ Fatalf(string, ...any) }, h *house, api http.Handler, path string, body []byte) int {
+// sendBody sends one body. A response must not be an internal error, and a body that the schema forbids must be
+// rejected.
+func sendBody(t interface{ Fatalf(string, ...any) }, h *backend, api http.Handler, path string, body []byte) int {
 	r := httptest.NewRequest(http.MethodPost, "/v1/"+path, strings.NewReader(string(body)))
-	r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("k", len(h.asked))}}
+	r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("k", len(h.requests))}}
 	if path == "keys" {
 		r.Header.Del("Idempotency-Key")
 	}
-	heard := len(h.asked)
+	before := len(h.requests)
 	w := httptest.NewRecorder()
 	api.ServeHTTP(w, r)
 	switch w.Code {
@@ -161,9 +160,9 @@ func hear(t interface{ Fatalf(string, ...any) }, h *house, api http.Handler, pat
 	default:
 		t.Fatalf("%s %s: %d %s", path, body, w.Code, w.Body)
 	}
-	var said any
-	valid := json.Unmarshal(body, &said) == nil && schemaOf(path).VisitJSON(said, openapi3.EnableJSONSchema2020()) == nil
-	if took := len(h.asked) > heard || w.Code == 200; took && !valid && !(path == releasePath && len(body) == 0) {
+	var value any
+	valid := json.Unmarshal(body, &value) == nil && schemaOf(path).VisitJSON(value, openapi3.EnableJSONSchema2020()) == nil
+	if took := len(h.requests) > before || w.Code == 200; took && !valid && !(path == releasePath && len(body) == 0) {
 		t.Fatalf("%s took %s: %d %s", path, body, w.Code, w.Body)
 	}
 	var p wire.Problem
@@ -173,26 +172,26 @@ func hear(t interface{ Fatalf(string, ...any) }, h *house, api http.Handler, pat
 	return w.Code
 }
 
-// FuzzBodies: whatever the body of whatever operation.
+// FuzzBodies tries any body with any operation.
 func FuzzBodies(f *testing.F) {
 	for i, body := range []string{issue, transfer, burn, hold, capture, "{}", reason, bundle("true", `{"op":"issue","to":"a","asset":"A","amount_minor":"1"}`), `{"name":"n","scopes":["read"],"accounts":["a*"]}`} {
 		f.Add(byte(i), []byte(body))
 	}
-	for _, c := range nearlies() {
+	for _, c := range invalidBodies() {
 		f.Add(byte(max(0, slices.Index(posts, c.path))), []byte(c.body))
 	}
-	h, api := door(f)
-	f.Fuzz(func(t *testing.T, at byte, body []byte) { hear(t, h, api, posts[int(at)%len(posts)], body) })
+	h, api := newHandler(f)
+	f.Fuzz(func(t *testing.T, at byte, body []byte) { sendBody(t, h, api, posts[int(at)%len(posts)], body) })
 }
 
-// FuzzPaths: whatever the path and the query, the answer is no fault of ours.
+// FuzzPaths: no path and no query causes an internal error.
 func FuzzPaths(f *testing.F) {
 	for _, path := range []string{"/v1/balance?account=a&asset=A", "/v1/accounts/a%2Fb/entries?format=csv&limit=1", "/v1/accounts/a/balance-at?asset=A&time=2020-01-01T00:00:00Z",
 		"/v1/holds?account=a&state=active&cursor=AQE", "/v1/holds/" + theHold, "/v1/tx/" + theTx, "/v1/tx?ref=r1", "/v1/accounts?prefix=a&cursor=AQJh", "/v1/assets?limit=1",
 		"/v1/changes?after_seq=1&wait=1&limit=2", "/v1/keys?tenant=2", "/v1/keys/0000000000000002", "//v1", "/%2e%2e/v1/keys", "/v1/accounts/%ff/entries"} {
 		f.Add(path)
 	}
-	_, api := door(f)
+	_, api := newHandler(f)
 	f.Fuzz(func(t *testing.T, path string) {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || u.Host != "" {
@@ -215,8 +214,8 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// TestBodiesThatAreNearlyRight asks the same of what random bytes seldom are.
-func TestBodiesThatAreNearlyRight(t *testing.T) {
+// TestMutatedBodies does the same with bodies that random bytes seldom produce.
+func TestMutatedBodies(t *testing.T) {
 	good := map[string]string{"issue": issue, "transfer": transfer, "burn": burn, "holds": hold, capturePath: capture, releasePath: "{}", freezePath: reason,
 		"batch": bundle("false", `{"op":"hold","from":"mine:a","beneficiary":"b","asset":"A","amount_minor":"1","nonce":3,"expires_at":"`+later(time.Hour)+`","memo":"m"}`,
 			`{"op":"capture","hold_id":"`+theHold+`","to":"b","amount_minor":"1"}`, `{"op":"transfer","from":"a","to":"b","asset":"A","amount_minor":"1","nonce":1,"ref":"r"}`),
@@ -224,12 +223,12 @@ func TestBodiesThatAreNearlyRight(t *testing.T) {
 	values := []string{`"a"`, `"b"`, `"A"`, `"issuance:A"`, `"a.b"`, `""`, `"1"`, `"0"`, `"01"`, `"` + theHold + `"`, `"read"`, `1`, `0`, `-1`, `1.5`, `1e3`, `9007199254740993`,
 		`null`, `true`, `[]`, `{}`, `["read"]`, `[null]`, `"2023-11-14T22:30:00Z"`, `"2023-11-14T22:30:00+01:00"`, `"2300-01-01T00:00:00.123456789Z"`, `"issue"`, `"release"`}
 	names := []string{"op", "from", "to", "asset", "amount_minor", "nonce", "memo", "ref", "beneficiary", "expires_at", "hold_id", "reason", "atomic", "items", "name", "scopes", "accounts", "tenant", "To"}
-	h, api := door(t)
+	h, api := newHandler(t)
 	for _, path := range posts {
-		if got := hear(t, h, api, path, []byte(good[path])); got == 400 {
+		if got := sendBody(t, h, api, path, []byte(good[path])); got == 400 {
 			t.Errorf("%s does not take %s", path, good[path])
 		}
-		if got := hear(t, h, api, path, []byte(good[path]+"{")); got != 400 {
+		if got := sendBody(t, h, api, path, []byte(good[path]+"{")); got != 400 {
 			t.Errorf("%s takes what is no JSON: %d", path, got)
 		}
 	}
@@ -257,20 +256,20 @@ func TestBodiesThatAreNearlyRight(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		hear(t, h, api, path, text)
+		sendBody(t, h, api, path, text)
 	})
-	for i := range h.asked {
-		if h.asked[i].Caller != 1 || h.asked[i].Tenant != types.DefaultTenant || h.asked[i].Op == event.Op(0) {
-			t.Fatalf("%+v", h.asked[i])
+	for i := range h.requests {
+		if h.requests[i].Caller != 1 || h.requests[i].Tenant != types.DefaultTenant || h.requests[i].Op == event.Op(0) {
+			t.Fatalf("%+v", h.requests[i])
 		}
 	}
 }
 
-// TestCursorsShowNoNames: a key of patterns reads in no cursor what it does not cover, gets
-// all that it covers, and a position that nobody has reached is refused.
-func TestCursorsShowNoNames(t *testing.T) {
-	h := crowd(t)
-	h.bound(66, types.DefaultTenant, event.ScopeRead, "user:1*,user:0", "")
+// TestCursorsHideNames: the cursors of a bounded key contain no names, and lead to all that the key covers. A
+// position after the last movement is rejected.
+func TestCursorsHideNames(t *testing.T) {
+	h := manyAccounts(t)
+	h.addBoundedKey(66, types.DefaultTenant, event.ScopeRead, "user:1*,user:0", "")
 	s := serve(t, h)
 	got, cursor := 0, ""
 	for range 100 {
@@ -295,6 +294,6 @@ func TestCursorsShowNoNames(t *testing.T) {
 		t.Error("it is shown nothing that it covers")
 	}
 	if a := s.send(s.get("/v1/changes?after_seq=999999")); a.status != 400 {
-		t.Errorf("a position that nobody has reached: %d %s", a.status, a.body)
+		t.Errorf("a position after the last movement: %d %s", a.status, a.body)
 	}
 }

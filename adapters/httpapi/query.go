@@ -12,26 +12,26 @@ import (
 
 // Limits of a page.
 const (
-	MaxPage = 1000
-	page    = 100 // where nothing is said
+	MaxPage     = 1000
+	defaultPage = 100 // without limit in the query
 
-	PartRows = 250 // of a part of an export: what it keeps while its client reads
+	PartRows = 250 // of a part of an export; its memory is kept while the client reads
 )
 
 var (
-	errQuery   = because(event.BadRequest, "The query has an unknown, a missing or a repeated parameter.")
-	errNoQuery = because(event.BadRequest, "This resource accepts no query.")
-	errPath    = because(event.BadRequest, "The path has an invalid escape.")
+	errQuery   = problemDetail(event.BadRequest, "The query has an unknown, a missing or a repeated parameter.")
+	errNoQuery = problemDetail(event.BadRequest, "This resource accepts no query.")
+	errPath    = problemDetail(event.BadRequest, "The path has an invalid escape.")
 )
 
-// A param is a part of a query. Its read says why a text is no value of it.
+// A param is a parameter of a query. Its read returns an error for an invalid value.
 type param struct {
-	name   string
-	wanted bool
-	read   func(string) error
+	name       string
+	isRequired bool
+	read       func(string) error
 }
 
-// query reads the query: every parameter known, none twice, all there that are wanted.
+// query parses the query. Unknown, repeated and missing required parameters are errors.
 func (k *call) query(known ...param) error {
 	values, err := url.ParseQuery(k.r.URL.RawQuery)
 	if err != nil {
@@ -39,16 +39,16 @@ func (k *call) query(known ...param) error {
 	}
 	seen := 0
 	for _, p := range known {
-		said := values[p.name]
+		given := values[p.name]
 		switch {
-		case len(said) == 0 && !p.wanted:
+		case len(given) == 0 && !p.isRequired:
 			continue
-		case len(said) != 1:
+		case len(given) != 1:
 			return errQuery
 		}
 		seen++
-		if err := p.read(said[0]); err != nil {
-			return wrong(err)
+		if err := p.read(given[0]); err != nil {
+			return invalid(err)
 		}
 	}
 	if seen != len(values) {
@@ -57,7 +57,7 @@ func (k *call) query(known ...param) error {
 	return nil
 }
 
-// Names in a query.
+// Parameters that are names.
 func accountParam(to *string, name string) param {
 	return param{name, true, func(s string) error { *to = s; return types.CheckAccount(s) }}
 }
@@ -70,7 +70,7 @@ func seqParam(to *types.Seq, name string) param {
 	return param{name, false, func(s string) (err error) { *to, err = parseSeq(s, name); return err }}
 }
 
-// prefixParam is how a name begins; it may be empty.
+// prefixParam is the prefix of names; it may be empty.
 func prefixParam(to *string, check func(string) error) param {
 	return param{"prefix", false, func(s string) error {
 		if *to = s; s != "" && check(s) != nil {
@@ -81,7 +81,7 @@ func prefixParam(to *string, check func(string) error) param {
 }
 
 func limitParam(to *int) param {
-	*to = page
+	*to = defaultPage
 	return param{"limit", false, func(s string) error {
 		n, err := number(s, MaxPage)
 		if *to = int(n); err != nil || n == 0 {
@@ -91,7 +91,7 @@ func limitParam(to *int) param {
 	}}
 }
 
-// parseSeq reads a number in its one canonical form.
+// parseSeq parses a number in its canonical form.
 func parseSeq(s, name string) (types.Seq, error) {
 	n, err := number(s, types.MaxNonce)
 	if err != nil {
@@ -102,27 +102,27 @@ func parseSeq(s, name string) (types.Seq, error) {
 
 var errNumber = errors.New("httpapi: no number")
 
-func number(s string, most uint64) (uint64, error) {
+func number(s string, limit uint64) (uint64, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n > most || strconv.FormatUint(n, 10) != s {
+	if err != nil || n > limit || strconv.FormatUint(n, 10) != s {
 		return 0, errNumber
 	}
 	return n, nil
 }
 
-// account is the one that the path names; any / in it is escaped there.
+// account returns the account of the path, in which / is escaped.
 func (k *call) account() (string, error) {
-	name, err := k.part()
+	name, err := k.pathName()
 	if err == nil && types.CheckAccount(name) != nil {
-		err = wrong(types.ErrAccount)
+		err = invalid(types.ErrAccount)
 	}
 	return name, err
 }
 
-// part is the first name in the path, without escapes.
-func (k *call) part() (string, error) {
+// pathName returns the first name of the path, unescaped.
+func (k *call) pathName() (string, error) {
 	if k.r.URL.RawPath == "" {
-		return k.params[0], nil // echo matched what had none left
+		return k.params[0], nil // echo matched the path without escapes
 	}
 	name, err := url.PathUnescape(k.params[0])
 	if err != nil {
@@ -131,7 +131,7 @@ func (k *call) part() (string, error) {
 	return name, nil
 }
 
-// A listing is what a cursor goes on with. Its number is on the wire.
+// A listing is the list that a cursor continues. Its number is part of cursors, so it must not change.
 type listing byte
 
 const (
@@ -140,46 +140,46 @@ const (
 	ofAssets
 	ofKeys
 	ofObjects
+	ofSlices
 )
 
 const (
 	cursorVersion = 1
-	veiledVersion = 2
+	sealedVersion = 2
 )
 
-// cursor writes where the next page of l begins. A key of patterns is not to read there
-// what it does not cover: its cursors are veiled, and good for this life of the node.
+// cursor encodes where the next page of l begins. Cursors of bounded keys are encrypted, because they may contain
+// names that the key does not cover. An encrypted cursor is valid until the process ends.
 func (k *call) cursor(l listing, after []byte) string {
 	b := []byte{cursorVersion, byte(l)}
 	if k.key.Accounts.CoversAll() && k.key.Assets.CoversAll() {
 		return base64.RawURLEncoding.EncodeToString(append(b, after...))
 	}
-	b[0] = veiledVersion
-	return base64.RawURLEncoding.EncodeToString(k.veil.Seal(b, nil, after, b))
+	b[0] = sealedVersion
+	return base64.RawURLEncoding.EncodeToString(k.cursorCipher.Seal(b, nil, after, b))
 }
 
-// behind is where a cursor of l goes on; false where it is none.
-func (k *call) behind(l listing, b []byte) (after []byte, ok bool) {
+// openCursor returns the position of a cursor of l; false if it is not one.
+func (k *call) openCursor(l listing, b []byte) (after []byte, ok bool) {
 	if len(b) < 3 || b[1] != byte(l) {
 		return nil, false
 	}
 	switch b[0] {
 	case cursorVersion:
 		return b[2:], true
-	case veiledVersion:
-		after, err := k.veil.Open(nil, nil, b[2:], b[:2])
+	case sealedVersion:
+		after, err := k.cursorCipher.Open(nil, nil, b[2:], b[:2])
 		return after, err == nil
 	default:
 		return nil, false
 	}
 }
 
-// cursorParam reads what cursor wrote, and nothing else. Check says whether it is what
-// the listing goes on with.
+// cursorParam parses a cursor of l. check validates its position.
 func (k *call) cursorParam(to *[]byte, l listing, check func([]byte) bool) param {
 	return param{"cursor", false, func(s string) error {
 		b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-		after, ok := k.behind(l, b)
+		after, ok := k.openCursor(l, b)
 		if err != nil || !ok || !check(after) {
 			return errors.New("cursor: is none of this listing's")
 		}

@@ -18,8 +18,8 @@ import (
 	"macronode/core/types"
 )
 
-// do asks for a path as key 1, and wants a status.
-func (s *street) do(t *testing.T, want int, path string) answer {
+// do sends a GET with key 1 and requires a status.
+func (s *testServer) do(t *testing.T, want int, path string) answer {
 	t.Helper()
 	a := s.send(s.get(path))
 	if a.status != want {
@@ -28,9 +28,8 @@ func (s *street) do(t *testing.T, want int, path string) answer {
 	return a
 }
 
-// pages collects what a listing shows, in pages of so many, until it says that there is
-// no more.
-func pages[T any](t *testing.T, s *street, path string, limit int, of func(answer) ([]T, string)) (all []T) {
+// pages collects the items of a listing in pages of a size, until there is no next page.
+func pages[T any](t *testing.T, s *testServer, path string, limit int, of func(answer) ([]T, string)) (all []T) {
 	t.Helper()
 	next := ""
 	for range 100 {
@@ -54,16 +53,16 @@ func rest(cursor *string) string {
 	return "&cursor=" + *cursor
 }
 
-// crowd is a house with many accounts, assets, holds and movements.
-func crowd(t *testing.T) *house {
+// manyAccounts returns a backend with many accounts, assets, holds and movements.
+func manyAccounts(t *testing.T) *backend {
 	h := build(t)
 	for i := range 7 {
 		for _, in := range []event.Request{
-			{Item: event.Item{Op: event.Issue, To: called(fmt.Sprintf("user:%d", i)), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: types.MinorUnits(100)}},
-			{Item: event.Item{Op: event.Issue, To: called("user:0"), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: types.MinorUnits(1)}},
-			{Item: event.Item{Op: event.Hold, From: called("user:0"), Asset: called("A0"), Amount: types.MinorUnits(1), Nonce: types.Nonce(i + 1), ExpiresAt: now.Add(time.Hour)}},
+			{Item: event.Item{Op: event.Issue, To: newName(fmt.Sprintf("user:%d", i)), Asset: newName(fmt.Sprintf("A%d", i%3)), Amount: types.MinorUnits(100)}},
+			{Item: event.Item{Op: event.Issue, To: newName("user:0"), Asset: newName(fmt.Sprintf("A%d", i%3)), Amount: types.MinorUnits(1)}},
+			{Item: event.Item{Op: event.Hold, From: newName("user:0"), Asset: newName("A0"), Amount: types.MinorUnits(1), Nonce: types.Nonce(i + 1), ExpiresAt: now.Add(time.Hour)}},
 		} {
-			in.Caller, in.Tenant, in.Key = 1, types.DefaultTenant, called(fmt.Sprint("k", len(h.frames)))
+			in.Caller, in.Tenant, in.Key = 1, types.DefaultTenant, newName(fmt.Sprint("k", len(h.frames)))
 			in.Seal(nil)
 			if r := h.decide(&in); r.Position.LSN == 0 {
 				t.Fatalf("%v", r.Problem)
@@ -73,10 +72,9 @@ func crowd(t *testing.T) *house {
 	return h
 }
 
-// Whatever the size of its pages, a listing is the same, without a gap and without
-// anything twice.
-func TestListingsAreTheSameInPagesOfAnySize(t *testing.T) {
-	s := serve(t, crowd(t))
+// A listing has the same items for every page size, without gaps and repetitions.
+func TestListingsDoNotDependOnPageSize(t *testing.T) {
+	s := serve(t, manyAccounts(t))
 	for name, list := range map[string]func(limit int) []string{
 		"accounts": func(limit int) (all []string) {
 			for _, a := range pages(t, s, "/v1/accounts?prefix=", limit, func(a answer) ([]wire.AccountView, string) {
@@ -154,9 +152,9 @@ func TestListingsAreTheSameInPagesOfAnySize(t *testing.T) {
 	}
 }
 
-// TestTheLastPageHasNoCursor: a cursor leads to a page that has something.
-func TestTheLastPageHasNoCursor(t *testing.T) {
-	s := serve(t, crowd(t))
+// TestLastPageHasNoCursor: a page after a cursor is never empty.
+func TestLastPageHasNoCursor(t *testing.T) {
+	s := serve(t, manyAccounts(t))
 	for path, all := range map[string]int{"/v1/accounts?prefix=user": 7, "/v1/assets?prefix=A": 3, "/v1/holds?account=user:0": 7, "/v1/keys?tenant=default": 3} {
 		for limit := 1; limit <= all+1; limit++ {
 			shown, next := 0, ""
@@ -186,11 +184,10 @@ func TestTheLastPageHasNoCursor(t *testing.T) {
 	}
 }
 
-// A key of patterns is shown its part of a listing, and pages go on behind what it is
-// not shown.
+// A bounded key gets its part of a listing, and pages continue after what it does not cover.
 func TestListingsShowWhatTheKeyCovers(t *testing.T) {
-	h := crowd(t)
-	h.bound(5, types.DefaultTenant, event.ScopeRead, "user:0,user:6", "A1")
+	h := manyAccounts(t)
+	h.addBoundedKey(5, types.DefaultTenant, event.ScopeRead, "user:0,user:6", "A1")
 	s := serve(t, h)
 	ask := func(path string) answer {
 		r := s.get(path)
@@ -229,9 +226,9 @@ func TestListingsShowWhatTheKeyCovers(t *testing.T) {
 	}
 }
 
-// The three forms of a statement say the same.
-func TestAStatementIsTheSameInEveryForm(t *testing.T) {
-	s := serve(t, crowd(t))
+// The three formats of a statement have the same entries.
+func TestStatementFormatsAgree(t *testing.T) {
+	s := serve(t, manyAccounts(t))
 	page := parse[wire.EntriesPage](t, s.do(t, 200, "/v1/accounts/user:0/entries?limit=1000"))
 	lines := strings.Split(strings.TrimSpace(s.do(t, 200, "/v1/accounts/user:0/entries?format=ndjson").body), "\n")
 	rows, err := csv.NewReader(strings.NewReader(s.do(t, 200, "/v1/accounts/user:0/entries?format=csv").body)).ReadAll()
@@ -253,10 +250,9 @@ func TestAStatementIsTheSameInEveryForm(t *testing.T) {
 	}
 }
 
-// A stream shows the statement as it was when it was asked for: it ends there, however
-// much comes while it is read.
-func TestAStreamedStatementIsOfOneMoment(t *testing.T) {
-	h := settled(t, true)
+// A streamed statement ends at the last movement at the time of the request.
+func TestStreamedStatementIsSnapshot(t *testing.T) {
+	h := withMovements(t, true)
 	h.coming = 1 // the third
 	a := serve(t, h).do(t, 200, "/v1/accounts/mine:a/entries?format=ndjson")
 	if n := strings.Count(a.body, "\n"); n != 2 || a.header.Get("X-As-Of-Seq") != "2" {
@@ -264,8 +260,8 @@ func TestAStreamedStatementIsOfOneMoment(t *testing.T) {
 	}
 }
 
-func TestTheFormIsChosen(t *testing.T) {
-	s := serve(t, crowd(t))
+func TestFormatNegotiation(t *testing.T) {
+	s := serve(t, manyAccounts(t))
 	for _, c := range []struct{ accept, query, want string }{
 		{"", "", "application/json"}, {"*/*", "", "application/json"}, {"text/html", "", "application/json"}, {"", "?format=csv", "text/csv"},
 		{"text/csv", "", "text/csv"}, {"text/*", "", "text/csv"}, {"application/x-ndjson", "", "application/x-ndjson"},
@@ -281,13 +277,12 @@ func TestTheFormIsChosen(t *testing.T) {
 	}
 }
 
-// What a caller named himself is a text in a table, and no formula. An apostrophe is
-// ours if one is in front, whatever follows.
-func TestCellsAreTexts(t *testing.T) {
+// A text of a caller must not become a formula in a spreadsheet. A leading apostrophe is always ours.
+func TestCSVCellsAreNotFormulas(t *testing.T) {
 	h := build(t)
 	for i, memo := range []string{"=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\u00a0=1", "＝1", "'=1", "'", "a=1", `say "hi", then`, "", "−1"} {
-		in := event.Request{Header: command.Header{Caller: 1, Tenant: types.DefaultTenant, Key: called(fmt.Sprint("k", i))},
-			Item: event.Item{Op: event.Issue, To: called("-a"), Asset: called("-A"), Amount: types.MinorUnits(1), Memo: []byte(memo)}}
+		in := event.Request{Header: command.Header{Caller: 1, Tenant: types.DefaultTenant, Key: newName(fmt.Sprint("k", i))},
+			Item: event.Item{Op: event.Issue, To: newName("-a"), Asset: newName("-A"), Amount: types.MinorUnits(1), Memo: []byte(memo)}}
 		in.Seal(nil)
 		h.decide(&in)
 	}
@@ -307,14 +302,14 @@ func TestCellsAreTexts(t *testing.T) {
 	}
 }
 
-// TestTheLedgersOwnGoBelowNothing in a statement as in a balance.
-func TestTheLedgersOwnGoBelowNothing(t *testing.T) {
+// TestIssuanceBalanceIsNegative: in a statement as in a balance.
+func TestIssuanceBalanceIsNegative(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
 	s.send(s.post("issue", "k", issue))
 	for _, has := range []int64{1000, 0} {
-		h.money.log = append(h.money.log, posted{id: h.money.log[0].id, from: has, r: record.Record{Kind: record.Posted, Op: event.Issue,
-			Tenant: 1, From: called("issuance:USD/2"), Asset: called("USD/2"), Amount: types.MinorUnits(1000), Seq: 1}})
+		h.ledger.log = append(h.ledger.log, movement{id: h.ledger.log[0].id, from: has, r: record.Record{Kind: record.Posted, Op: event.Issue,
+			Tenant: 1, From: newName("issuance:USD/2"), Asset: newName("USD/2"), Amount: types.MinorUnits(1000), Seq: 1}})
 	}
 	e := parse[wire.EntriesPage](t, s.do(t, 200, "/v1/accounts/issuance:USD%2F2/entries")).Entries
 	if len(e) != 2 || e[0].BalanceMinor != "-1000" || e[1].BalanceMinor != "0" || e[0].Direction != wire.Debit {
@@ -322,9 +317,9 @@ func TestTheLedgersOwnGoBelowNothing(t *testing.T) {
 	}
 }
 
-// A balance of then, by seq and by time: while it could still change, nobody is told.
-func TestBalancesOfThen(t *testing.T) {
-	h := settled(t, true)
+// A past balance by seq and by time. While it can still change, the request is rejected.
+func TestBalanceAt(t *testing.T) {
+	h := withMovements(t, true)
 	s := serve(t, h)
 	then := func(t types.Time) string {
 		return "&time=" + time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
@@ -341,7 +336,7 @@ func TestBalancesOfThen(t *testing.T) {
 		{"after the first", "&seq=1", nil, 0, 200, "100"},
 		{"after the last", "&seq=3", nil, 0, 200, "90"},
 		{"that has not come", "&seq=4", nil, 0, 504, ""},
-		{"that the views have not", "&seq=3", nil, 1, 503, ""},
+		{"that the index does not have", "&seq=3", nil, 1, 503, ""},
 		{"before all", then(now - 1), nil, 0, 200, "0"},
 		{"now", then(now), nil, 0, 400, ""},
 		{"just over, and all is there", then(now), func(s *event.Status) { s.At++ }, 0, 200, "90"},
@@ -368,17 +363,16 @@ func TestBalancesOfThen(t *testing.T) {
 	}
 }
 
-// TestListsAreComplete: while the views are behind the books, as when the index is rebuilt, no
-// list shows less than its caller may know: it is 503 with Retry-After. A movement that has
-// not happened is 504.
+// TestListsAreComplete: while the index is behind the read model, as when it is rebuilt, lists get 503 with
+// Retry-After instead of an incomplete response. A movement that has not happened gets 504.
 func TestListsAreComplete(t *testing.T) {
-	h := settled(t, true)
+	h := withMovements(t, true)
 	h.lag = 1
 	s := serve(t, h)
 	all := []string{"/v1/accounts/mine:a/entries?", "/v1/accounts?", "/v1/assets?", "/v1/holds?account=mine:a", "/v1/changes?", "/v1/tx?ref=r1", "/v1/holds/" + theHold + "?"}
 	for _, path := range all {
 		if a := s.send(s.get(path)); a.status != 503 || parse[wire.Problem](t, a).Code != wire.ProblemCodeUnavailable || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s, before the views have it: %d %s", path, a.status, a.body)
+			t.Errorf("%s, before the index has it: %d %s", path, a.status, a.body)
 		}
 	}
 	for _, path := range all[:4] {
@@ -397,18 +391,17 @@ func TestListsAreComplete(t *testing.T) {
 	}
 }
 
-// Without an index, and with one that fails, what it shows is unavailable or a fault;
-// the rest goes on.
-func TestWithoutTheViews(t *testing.T) {
+// Without an index its endpoints get 503, and if it fails they get 500. Other endpoints work.
+func TestWithoutIndex(t *testing.T) {
 	paths := []string{"/v1/accounts/mine:a/entries", "/v1/accounts/mine:a/entries?format=csv", "/v1/accounts", "/v1/assets", "/v1/holds?account=mine:a",
 		"/v1/holds/" + theHold, "/v1/tx?ref=r1", "/v1/changes", "/v1/accounts/mine:a/balance-at?asset=USD/2&seq=1"}
-	none := serve(t, settled(t, true), func(c *httpapi.Config) { c.Views = nil })
-	h := settled(t, true)
-	h.lost = errors.New("read: input/output error")
+	none := serve(t, withMovements(t, true), func(c *httpapi.Config) { c.Index = nil })
+	h := withMovements(t, true)
+	h.indexError = errors.New("read: input/output error")
 	torn := serve(t, h)
 	for _, path := range paths {
 		if a := none.send(none.get(path)); a.status != 503 {
-			t.Errorf("%s without views: %d", path, a.status)
+			t.Errorf("%s without index: %d", path, a.status)
 		}
 		if strings.Contains(path, "csv") || path == "/v1/changes" {
 			continue
@@ -425,10 +418,10 @@ func TestWithoutTheViews(t *testing.T) {
 	}
 }
 
-// A statement that the disk cuts short does not look whole.
-func TestAStatementThatIsCutEndsWithItsConnection(t *testing.T) {
-	h := settled(t, true)
-	h.lost = errors.New("read: input/output error")
+// A statement that the disk cuts short does not look complete.
+func TestCutStatementEndsConnection(t *testing.T) {
+	h := withMovements(t, true)
+	h.indexError = errors.New("read: input/output error")
 	s := serve(t, h)
 	r := s.get("/v1/accounts/mine:a/entries?format=csv")
 	resp, err := new(http.Transport).RoundTrip(r)
@@ -441,30 +434,30 @@ func TestAStatementThatIsCutEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-// What became of a key is asked of the node: in its words.
-func TestWhatBecameOfAKey(t *testing.T) {
+// The outcome of an idempotency key is that of the node.
+func TestOutcomeOfIdempotencyKey(t *testing.T) {
 	for reply, want := range map[event.Reply]int{
 		{Position: types.Position{LSN: 2}}: 200, {Problem: event.NotFound}: 404, {Problem: event.OutcomeUnknown}: 504, {Problem: event.Busy}: 429,
 		{Problem: event.Unavailable}: 503, {Problem: event.StaleIndexRead}: 503, {Problem: event.Forbidden}: 403, {}: 500, {Position: types.Position{LSN: 9}}: 404,
 	} {
-		h := settled(t, true)
+		h := withMovements(t, true)
 		h.reply = &reply
 		s := serve(t, h)
 		if a := s.send(s.get("/v1/tx?idempotency_key=k")); a.status != want {
 			t.Errorf("%+v: %d %s", reply, a.status, a.body)
 		}
 	}
-	h := settled(t, true)
+	h := withMovements(t, true)
 	h.full = true
 	if s := serve(t, h); s.send(s.get("/v1/tx?idempotency_key=k1")).status != 429 {
 		t.Error("no room is busy")
 	}
 }
 
-// A txid of another journal is not this one's, even where the same place has a record.
-func TestARecordIsFoundUnderItsOwnNameAlone(t *testing.T) {
-	h := settled(t, true)
-	h.frames[1].Journal = 0x77 // it was brought back from an older one
+// A txid of another journal is not found, even if its position has a record.
+func TestRecordBelongsToItsJournal(t *testing.T) {
+	h := withMovements(t, true)
+	h.frames[1].Journal = 0x77 // restored from an older journal
 	s := serve(t, h)
 	s.do(t, 200, "/v1/tx/tx_00000000000000770000000000020000")
 	s.do(t, 404, "/v1/tx/"+theTx)
@@ -475,12 +468,11 @@ func TestARecordIsFoundUnderItsOwnNameAlone(t *testing.T) {
 	}
 }
 
-// A key of patterns sees the outcomes of what it asked itself, refusals too, and of
-// others what lies in its names.
-func TestAKeySeesItsOwnOutcomes(t *testing.T) {
-	h := settled(t, true)
-	h.bound(5, types.DefaultTenant, event.AllScopes, "mine:b", "")
-	h.bound(6, types.DefaultTenant, event.AllScopes, "mine:c", "")
+// A bounded key sees the outcomes of its own requests, also rejections, and of others those that it covers.
+func TestKeySeesOwnOutcomes(t *testing.T) {
+	h := withMovements(t, true)
+	h.addBoundedKey(5, types.DefaultTenant, event.AllScopes, "mine:b", "")
+	h.addBoundedKey(6, types.DefaultTenant, event.AllScopes, "mine:c", "")
 	s := serve(t, h)
 	r := s.post("burn", "mine", `{"from":"mine:b","asset":"USD/2","amount_minor":"999","nonce":1}`)
 	r.Header.Set("Authorization", bearer(5))
@@ -495,11 +487,11 @@ func TestAKeySeesItsOwnOutcomes(t *testing.T) {
 		{"/v1/tx/" + theTx, map[types.KeyID]int{1: 200, 5: 200, 6: 403}},
 		{"/v1/tx?idempotency_key=k1", map[types.KeyID]int{1: 200, 5: 403, 6: 403}},
 	} {
-		for who, want := range c.want {
+		for key, want := range c.want {
 			r := s.get(c.path)
-			r.Header.Set("Authorization", bearer(who))
+			r.Header.Set("Authorization", bearer(key))
 			if a := s.send(r); a.status != want {
-				t.Errorf("%s by %d: %d %s", c.path, who, a.status, a.body)
+				t.Errorf("%s by %d: %d %s", c.path, key, a.status, a.body)
 			}
 		}
 	}

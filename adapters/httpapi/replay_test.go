@@ -6,16 +6,15 @@ import (
 	"macronode/core/event"
 )
 
-// A node that takes no writes still shows what became of what it took: it is asked, and
-// answers. What is new it refuses itself.
-func TestReplaysWhereNothingIsWritten(t *testing.T) {
+// A node without writes still answers replays. It rejects new requests itself.
+func TestReplaysWithoutWrites(t *testing.T) {
 	s := serve(t, build(t))
 	s.send(s.post("issue", "k1", issue))
 	first := s.send(s.post("transfer", "k2", transfer))
 	s.set(func(st *event.Status) { st.Writes, st.Ready = false, false })
 	again := s.send(s.post("transfer", "k2", transfer))
 	if first.status != 200 || again.status != 200 || again.body != first.body || again.header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("told %d %s, and again %d %s", first.status, first.body, again.status, again.body)
+		t.Errorf("got %d %s, and then %d %s", first.status, first.body, again.status, again.body)
 	}
 	other := s.send(s.post("transfer", "k2", `{"from":"a","to":"b","asset":"USD/2","amount_minor":"8","nonce":1}`))
 	if other.status != 422 {

@@ -9,20 +9,19 @@ import (
 	"macronode/core/types"
 )
 
-// errCut says that a stream cannot go on: its connection ends, so that it does not look
-// whole.
+// errCut means that a stream cannot continue. Its connection is ended, so that the stream does not look complete.
 var errCut = errors.New("httpapi: a stream was cut")
 
-// glance is how often a stream looks whether it is to end.
-const glance = 250 * time.Millisecond
+// endPollInterval is how often a stream checks whether it must end.
+const endPollInterval = 250 * time.Millisecond
 
-// A stream is an answer that goes out in parts.
+// A stream is a response that is sent in parts.
 type stream struct {
 	k   *call
 	out *http.ResponseController
 }
 
-// stream begins one. It has a permit of the facet streams until it ends.
+// stream begins a response. It has a permit of the facet streams until it ends.
 func (k *call) stream(kind []string) *stream {
 	s := &stream{k: k, out: http.NewResponseController(k)}
 	k.identify()
@@ -30,10 +29,9 @@ func (k *call) stream(kind []string) *stream {
 	return s
 }
 
-// send sends a part. A reader that does not take it in time is left: nothing waits
-// for him in memory.
+// send sends a part. If the client does not read it in time, the stream is cut; nothing is buffered for it.
 func (s *stream) send(part []byte) error {
-	_ = s.out.SetWriteDeadline(time.Now().Add(s.k.Patience)) // where there is none, the connection bounds it
+	_ = s.out.SetWriteDeadline(time.Now().Add(s.k.StreamWriteTimeout)) // without a deadline of its own, the connection has one
 	if _, err := s.k.Write(part); err != nil {
 		return errCut
 	}
@@ -43,10 +41,10 @@ func (s *stream) send(part []byte) error {
 	return nil
 }
 
-// over is why a stream must end; empty: it need not.
-func (s *stream) over() string {
+// endReason returns why the stream must end; empty: it need not.
+func (s *stream) endReason() string {
 	status := s.k.Node.Status()
-	key, known := s.k.Books.Find(s.k.key.ID)
+	key, known := s.k.ReadModel.Find(s.k.key.ID)
 	switch {
 	case status.Phase >= types.Draining || !status.Reads:
 		return "draining"
@@ -59,16 +57,16 @@ func (s *stream) over() string {
 	}
 }
 
-// follow sends the movements behind after for as long as it may.
-func (k *call) follow(after types.Seq) error {
+// streamChanges sends the movements after a seq until the stream must end.
+func (k *call) streamChanges(after types.Seq) error {
 	s := k.stream(eventsType)
-	k.door = k.API.stream
-	if err := s.send([]byte(":\n\n")); err != nil { // so that the header leaves
+	k.endpoint = k.API.stream
+	if err := s.send([]byte(":\n\n")); err != nil { // sends the header
 		return err
 	}
-	said := time.Now()
+	lastSent := time.Now()
 	for {
-		if why := s.over(); why != "" {
+		if why := s.endReason(); why != "" {
 			return s.send([]byte("event: end\ndata: {\"reason\":\"" + why + "\"}\n\n"))
 		}
 		n, err := s.changes(&after)
@@ -76,28 +74,28 @@ func (k *call) follow(after types.Seq) error {
 		case err != nil:
 			return err
 		case n > 0:
-			said = time.Now()
+			lastSent = time.Now()
 			continue
-		case time.Since(said) >= k.Beat:
-			said = time.Now()
+		case time.Since(lastSent) >= k.HeartbeatInterval:
+			lastSent = time.Now()
 			if err := s.send([]byte(":\n\n")); err != nil {
 				return err
 			}
 		}
-		s.wait(after+1, min(glance, k.Beat))
+		s.wait(after+1, min(endPollInterval, k.HeartbeatInterval))
 	}
 }
 
-// changes sends what there is behind after, one event each, and moves after on.
+// changes sends the movements after a seq, one event each, and advances it.
 func (s *stream) changes(after *types.Seq) (sent int, err error) {
-	found, _, err := s.k.Views.Changes(s.k.key.Tenant, *after, page)
+	found, _, err := s.k.Index.Changes(s.k.key.Tenant, *after, defaultPage)
 	if err != nil {
 		return 0, err
 	}
 	out := takeBuffer()
 	defer giveBuffer(out)
 	for _, c := range found {
-		part := object(append((*out)[:0], "id: "...))
+		part := jsonObject(append((*out)[:0], "id: "...))
 		part = appendSigned(part, types.MinorUnits(uint64(c.Seq)), false)
 		part = append(part, "\nevent: change\ndata: "...)
 		if part, err = s.k.change(part, c); err != nil {
@@ -113,11 +111,11 @@ func (s *stream) changes(after *types.Seq) (sent int, err error) {
 	return sent, nil
 }
 
-// wait lets d pass, or less when there is something new.
+// wait waits for a movement, at most for d.
 func (s *stream) wait(seq types.Seq, d time.Duration) {
 	ctx, cancel := context.WithTimeout(s.k.r.Context(), d)
 	defer cancel()
-	if !s.k.Views.Await(ctx, s.k.key.Tenant, seq) {
-		<-ctx.Done() // where too many wait, it came back at once
+	if !s.k.Index.Await(ctx, s.k.key.Tenant, seq) {
+		<-ctx.Done() // Await returns at once if too many requests wait
 	}
 }

@@ -25,16 +25,16 @@ import (
 	"macronode/core/types"
 )
 
-// An ear listens to a stream of changes.
-type ear struct {
+// A streamReader reads a stream of changes.
+type streamReader struct {
 	t    *testing.T
 	resp *http.Response
 	from *bufio.Reader
 	end  context.CancelFunc
 }
 
-// listen opens a stream as a key does.
-func (s *street) listen(t *testing.T, id types.KeyID, query string, headers ...string) *ear {
+// listen opens a stream with a key.
+func (s *testServer) listen(t *testing.T, id types.KeyID, query string, headers ...string) *streamReader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -53,11 +53,11 @@ func (s *street) listen(t *testing.T, id types.KeyID, query string, headers ...s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
-	return &ear{t, resp, bufio.NewReader(resp.Body), cancel}
+	return &streamReader{t, resp, bufio.NewReader(resp.Body), cancel}
 }
 
-// next is the next event, its lines joined; a comment is one too.
-func (e *ear) next() string {
+// next returns the lines of the next event or comment, joined.
+func (e *streamReader) next() string {
 	e.t.Helper()
 	var lines []string
 	for {
@@ -72,8 +72,8 @@ func (e *ear) next() string {
 	}
 }
 
-// change is the next event that is no comment.
-func (e *ear) change() string {
+// change returns the next event, without comments.
+func (e *streamReader) change() string {
 	e.t.Helper()
 	for {
 		if got := e.next(); got != ":" {
@@ -82,16 +82,16 @@ func (e *ear) change() string {
 	}
 }
 
-// seqOf is what an event says its id is.
-func seqOf(said string) string {
-	id, _, _ := strings.Cut(strings.TrimPrefix(said, "id: "), "|")
+// seqOf returns the ID of an event.
+func seqOf(text string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(text, "id: "), "|")
 	return id
 }
 
-// What is done is heard, in order and once each, and whoever was away goes on where he
-// stopped. What is heard is what a page shows.
-func TestChangesAreHeard(t *testing.T) {
-	h := settled(t, true)
+// Movements are streamed in order and once each, as a page shows them. A client that reconnects continues after
+// Last-Event-ID.
+func TestChangesAreStreamed(t *testing.T) {
+	h := withMovements(t, true)
 	s := serve(t, h)
 	e := s.listen(t, 1, "?after_seq=1")
 	if e.resp.StatusCode != 200 || e.resp.Header.Get("Content-Type") != "text/event-stream" || e.resp.Header.Get("X-Request-Id") == "" {
@@ -102,7 +102,7 @@ func TestChangesAreHeard(t *testing.T) {
 	}](t, s.do(t, 200, "/v1/changes?after_seq=1"))
 	for i, want := range page.Changes {
 		if got := e.change(); got != fmt.Sprintf("id: %d|event: change|data: %s", i+2, want) {
-			t.Fatalf("heard %s, want %s", got, want)
+			t.Fatalf("got %s, want %s", got, want)
 		}
 	}
 	s.send(s.post("issue", "k9", issue))
@@ -122,11 +122,11 @@ type jsonText string
 
 func (j *jsonText) UnmarshalJSON(b []byte) error { *j = jsonText(b); return nil }
 
-// The end of a hold in time is nobody's answer, and heard all the same.
-func TestTheEndOfAHoldIsHeard(t *testing.T) {
-	h := settled(t, true)
+// The expiry of a hold has no response, and is streamed.
+func TestHoldExpiryIsStreamed(t *testing.T) {
+	h := withMovements(t, true)
 	s := serve(t, h)
-	h.lapse(h.money.log[2].id)
+	h.expireHold(h.ledger.log[2].id)
 	changes := parse[wire.ChangesPage](t, s.do(t, 200, "/v1/changes?after_seq=3")).Changes
 	if len(changes) != 1 || changes[0].Op != wire.EntryOpExpire || *changes[0].HoldId != theHold || *changes[0].HeldMinor != "0" {
 		t.Fatalf("%+v", changes)
@@ -140,9 +140,9 @@ func TestTheEndOfAHoldIsHeard(t *testing.T) {
 	}
 }
 
-// A poll is answered when something comes, or with nothing at its end.
-func TestAPollWaits(t *testing.T) {
-	h := settled(t, true)
+// A long poll ends when there is a movement, or empty after its wait.
+func TestLongPollWaits(t *testing.T) {
+	h := withMovements(t, true)
 	s := serve(t, h, func(c *httpapi.Config) { c.Deadline = time.Hour })
 	if p := parse[wire.ChangesPage](t, s.do(t, 200, "/v1/changes?after_seq=3&wait=1")); len(p.Changes) != 0 || p.NextAfterSeq != 3 {
 		t.Fatalf("%+v", p)
@@ -158,41 +158,41 @@ func TestAPollWaits(t *testing.T) {
 	if p := parse[wire.ChangesPage](t, <-asked); len(p.Changes) != 1 || p.NextAfterSeq != 4 {
 		t.Fatalf("%+v", p)
 	}
-	short := serve(t, h) // its deadline is
+	short := serve(t, h) // the deadline of this server is short
 	if p := parse[wire.ChangesPage](t, short.do(t, 200, "/v1/changes?after_seq=4&wait=60000")); len(p.Changes) != 0 {
 		t.Fatalf("%+v", p)
 	}
 }
 
-func TestASilentStreamLives(t *testing.T) {
-	s := serve(t, build(t), func(c *httpapi.Config) { c.Beat = time.Millisecond })
+func TestIdleStreamSendsHeartbeats(t *testing.T) {
+	s := serve(t, build(t), func(c *httpapi.Config) { c.HeartbeatInterval = time.Millisecond })
 	e := s.listen(t, 1, "")
 	for range 5 {
 		if got := e.next(); got != ":" {
-			t.Fatalf("heard %q", got)
+			t.Fatalf("got %q", got)
 		}
 	}
 }
 
-// A stream ends when the node does, when its key does, and says why.
-func TestAStreamEndsWithAReason(t *testing.T) {
-	for want, end := range map[string]func(*house){
-		"draining": func(h *house) { h.set(func(s *event.Status) { s.Phase = types.Draining }) },
-		"unauthorized": func(h *house) {
+// A stream ends with a reason if the node drains or the key is revoked.
+func TestStreamEndsWithReason(t *testing.T) {
+	for want, end := range map[string]func(*backend){
+		"draining": func(h *backend) { h.set(func(s *event.Status) { s.Phase = types.Draining }) },
+		"unauthorized": func(h *backend) {
 			k, _ := h.Find(1)
 			k.Revoked = true
-			h.add(k)
+			h.putKey(k)
 		},
 	} {
 		h := build(t)
 		s := serve(t, h)
 		e := s.listen(t, 1, "")
 		if got := e.next(); got != ":" {
-			t.Fatalf("heard %q", got)
+			t.Fatalf("got %q", got)
 		}
 		end(h)
 		if got := e.change(); got != `event: end|data: {"reason":"`+want+`"}` {
-			t.Errorf("heard %q", got)
+			t.Errorf("got %q", got)
 		}
 		if got := e.next(); got != "EOF" {
 			t.Errorf("then %q", got)
@@ -204,14 +204,14 @@ func TestAStreamEndsWithAReason(t *testing.T) {
 	e := s.listen(t, 1, "")
 	s.send(s.post("issue", "k", issue))
 	if got := e.change(); seqOf(got) != "1" {
-		t.Errorf("while the node only says that it will end: %q", got)
+		t.Errorf("in lame duck: %q", got)
 	}
 }
 
-// TestWhatLastsWantsAPermitOfStreams: whatever may wait or has no end asks for a permit of the
-// facet streams and keeps it until it ends, and nothing else does.
-func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
-	h := settled(t, true)
+// TestWaitingRequestsUseStreamPermits: requests that may wait and streams need a permit of the facet streams and
+// keep it until they end. Other requests do not.
+func TestWaitingRequestsUseStreamPermits(t *testing.T) {
+	h := withMovements(t, true)
 	s := serve(t, h)
 	for _, c := range []struct {
 		path, accept string
@@ -236,7 +236,7 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 		}
 		a := s.send(r)
 		h.mu.Lock()
-		if last := h.arrived[len(h.arrived)-1]; last.Facet != c.want {
+		if last := h.admits[len(h.admits)-1]; last.Facet != c.want {
 			t.Errorf("%s, %q: must be a permit of %v, %d %s", c.path, c.accept, last.Facet, a.status, a.body)
 		}
 		h.mu.Unlock()
@@ -244,40 +244,43 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 	first := s.listen(t, 1, "")
 	first.next()
 	h.mu.Lock()
-	if last := h.arrived[len(h.arrived)-1]; last.Facet != types.Streams || last.PermitFor < 12*time.Hour || len(h.in) != 1 {
-		t.Errorf("a stream came as %+v, and %d permits are out", last, len(h.in))
+	if last := h.admits[len(h.admits)-1]; last.Facet != types.Streams || last.PermitFor < 12*time.Hour || len(h.permits) != 1 {
+		t.Errorf("the stream was admitted as %+v, and %d permits are held", last, len(h.permits))
 	}
 	h.mu.Unlock()
 	first.end()
-	for n := 1; n > 0; { // until its leaving is noticed
+	for n := 1; n > 0; { // until the disconnect is noticed
 		h.mu.Lock()
-		n = len(h.in)
+		n = len(h.permits)
 		h.mu.Unlock()
 		runtime.Gosched()
 	}
 }
 
-// A deaf one takes the header and nothing more.
-type deaf struct {
+// A stalledWriter fails after some writes.
+type stalledWriter struct {
 	*httptest.ResponseRecorder
 	took      int
 	deadlines []time.Time
 }
 
-func (d *deaf) SetWriteDeadline(t time.Time) error { d.deadlines = append(d.deadlines, t); return nil }
-func (d *deaf) Write(b []byte) (int, error) {
+func (d *stalledWriter) SetWriteDeadline(t time.Time) error {
+	d.deadlines = append(d.deadlines, t)
+	return nil
+}
+func (d *stalledWriter) Write(b []byte) (int, error) {
 	if d.took -= 1; d.took < 0 {
-		return 0, os.ErrDeadlineExceeded // what a connection says when its time to write is over
+		return 0, os.ErrDeadlineExceeded // as a connection does at its write deadline
 	}
 	return d.ResponseRecorder.Write(b)
 }
 
-// Whoever does not read is left, at the part that he does not take: nothing is kept for
-// him, and his place is another's.
-func TestASlowReaderIsLeft(t *testing.T) {
-	h := settled(t, true)
-	c := httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
-		Deadline: time.Minute, Patience: time.Hour}
+// A client that does not read is disconnected at the part that it does not take. Nothing is buffered for it, and
+// its permit is returned.
+func TestSlowReaderIsDisconnected(t *testing.T) {
+	h := withMovements(t, true)
+	c := httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Index: fakeIndex{h}, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler),
+		Deadline: time.Minute, StreamWriteTimeout: time.Hour}
 	lines := new(bytes.Buffer)
 	c.Log = slog.New(slog.NewTextHandler(lines, nil))
 	api := httpapi.New(c)
@@ -289,9 +292,9 @@ func TestASlowReaderIsLeft(t *testing.T) {
 	for _, took := range []int{0, 1, 2} {
 		for _, path := range []string{"/v1/changes", "/v1/accounts/mine:a/entries?format=csv"} {
 			if took > 0 && path != "/v1/changes" {
-				continue // one part is all of it
+				continue // there is only one part
 			}
-			w := &deaf{ResponseRecorder: httptest.NewRecorder(), took: took}
+			w := &stalledWriter{ResponseRecorder: httptest.NewRecorder(), took: took}
 			r := httptest.NewRequest(http.MethodGet, path, nil)
 			r.Header = http.Header{"Authorization": {bearer(1)}, "Accept": {"text/event-stream"}}
 			began := time.Now()
@@ -303,34 +306,34 @@ func TestASlowReaderIsLeft(t *testing.T) {
 				}()
 				api.ServeHTTP(w, r)
 			}()
-			if len(w.deadlines) != took+1 || w.deadlines[took].Before(began.Add(c.Patience)) {
+			if len(w.deadlines) != took+1 || w.deadlines[took].Before(began.Add(c.StreamWriteTimeout)) {
 				t.Errorf("%s, left after %d parts: deadlines %v", path, took, w.deadlines)
 			}
 		}
 	}
 }
 
-// The times that bound other requests end no stream: it outlives many of them.
-func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
+// The timeouts of other requests do not end a stream.
+func TestStreamOutlivesRequestTimeouts(t *testing.T) {
 	h := build(t)
-	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
-		Deadline: time.Millisecond, Beat: 5 * time.Millisecond})
+	api := httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Index: fakeIndex{h}, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler),
+		Deadline: time.Millisecond, HeartbeatInterval: 5 * time.Millisecond})
 	up := make(chan net.Addr, 1)
 	c := httpserver.Default("127.0.0.1:0")
 	c.Read, c.Request, c.Write = 20*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond
-	server := httpserver.New(c, api, httpserver.Hooks{Up: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
+	server := httpserver.New(c, api, httpserver.Hooks{Listening: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(context.Background()) }()
-	s := &street{house: h, url: "http://" + (<-up).String()}
+	s := &testServer{backend: h, url: "http://" + (<-up).String()}
 	e := s.listen(t, 1, "")
-	for i := range 60 { // 5 ms apart at least
+	for i := range 60 { // at least 5 ms apart
 		if got := e.next(); got != ":" {
 			t.Fatalf("after %d beats: %q", i, got)
 		}
 	}
 	h.set(func(s *event.Status) { s.Phase = types.Draining })
 	if got := e.change(); !strings.Contains(got, "draining") {
-		t.Errorf("heard %q", got)
+		t.Errorf("got %q", got)
 	}
 	if _, err := io.Copy(io.Discard, e.from); err != nil {
 		t.Error(err)
@@ -341,21 +344,21 @@ func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
 	}
 }
 
-// A bug in the middle of an answer ends its connection: it must not look whole. It is
-// told and counted like any other, and its place is given back.
-func TestABugInAStreamCutsIt(t *testing.T) {
+// A panic in a response ends the connection, so that the response does not look complete. It is logged and
+// counted, and the permit is returned.
+func TestPanicInStreamCutsConnection(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
 	var asked atomic.Int64
-	h.find = func() {
-		if asked.Add(1)%2 == 0 { // when it is looked up again, in the stream
+	h.onFindKey = func() {
+		if asked.Add(1)%2 == 0 { // the second lookup, in the stream
 			panic("a bug")
 		}
 	}
 	for range 2 {
 		e := s.listen(t, 1, "")
 		if got := e.next(); got != ":" {
-			t.Fatalf("heard %q", got)
+			t.Fatalf("got %q", got)
 		}
 		if got := e.next(); got != "unexpected EOF" {
 			t.Errorf("then %q", got)

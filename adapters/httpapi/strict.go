@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,16 +20,16 @@ var (
 	errItems = errors.New("httpapi: more items than a batch takes")
 )
 
-// strict is how bodies are read: no member that is unknown, twice there, or of
-// another case; no null; only UTF-8, and nothing behind it.
+// strict are the options for bodies: no unknown, repeated or differently cased members, no null, only valid UTF-8,
+// and nothing after the value.
 var strict = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(noNull[any]), json.UnmarshalFromFunc(readItems))),
 )
 
-// brisk is strict of a body that is texts and a number, at less cost: a number that is
-// null is 0, which is none.
-var brisk = json.JoinOptions(
+// strictFlat is a faster strict for bodies of strings and one number. A null number becomes 0, which validation
+// rejects.
+var strictFlat = json.JoinOptions(
 	json.RejectUnknownMembers(true),
 	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(noNull[*string]), json.UnmarshalFromFunc(noNull[**string]))),
 )
@@ -39,8 +41,7 @@ func noNull[T any](from *jsontext.Decoder, _ T) error {
 	return errors.ErrUnsupported
 }
 
-// readItems reads the items of a batch, and no more than it takes: what they come to in
-// memory is many times what they are on the wire.
+// readItems reads the items of a batch and stops at the limit, because items take far more memory than their JSON.
 func readItems(from *jsontext.Decoder, into *[]wire.BatchItem) error {
 	if from.PeekKind() != '[' {
 		return errors.ErrUnsupported
@@ -63,7 +64,7 @@ func readItems(from *jsontext.Decoder, into *[]wire.BatchItem) error {
 	return err
 }
 
-// decode reads a body, strict or brisk.
+// decode parses a body with the options strict or strictFlat.
 func decode(body []byte, into any, how json.Options) error {
 	err := json.Unmarshal(body, into, how)
 	if err == nil {
@@ -71,23 +72,57 @@ func decode(body []byte, into any, how json.Options) error {
 	}
 	r := &refusal{problem: event.BadRequest, detail: "The body is not the JSON that this operation takes."}
 	member := ""
-	r.item, member = whose(err)
+	r.item, member = errorLocation(err)
 	switch {
+	case errors.Is(err, json.ErrUnknownName) && member != "":
+		r.detail = member + ": is not accepted by this operation"
 	case errors.Is(err, json.ErrUnknownName):
-		r.detail = "The body has a member that this operation does not know."
+		r.detail = "The body has a member that this operation does not accept."
+	case errors.Is(err, jsontext.ErrDuplicateName) && member != "":
+		r.detail = member + ": occurs twice"
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		r.detail = "The body has a member twice."
 	case errors.Is(err, errItems):
 		r.item, r.detail = 0, "items: must be at most 1000"
 	case member != "":
-		r.detail = member + ": is not of the kind that is wanted"
+		r.detail = member + ": must " + requirement(err)
 	}
 	return r
 }
 
-// whose is the item of a batch, from 1, and the member at which a body could not be
-// taken, where it is known; it is not where the text is no JSON.
-func whose(err error) (item int, member string) {
+// requirement describes what a member must be.
+func requirement(err error) string {
+	var at *json.SemanticError
+	switch {
+	case errors.Is(err, errNull):
+		return "not be null"
+	case !errors.As(err, &at) || at.GoType == nil:
+		return "be another JSON value"
+	}
+	t := at.GoType
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "be a JSON string"
+	case reflect.Bool:
+		return "be true or false"
+	case reflect.Slice:
+		return "be a JSON array"
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return "be a JSON string with a time as in RFC 3339"
+		}
+		return "be a JSON object"
+	default:
+		return "be a whole JSON number"
+	}
+}
+
+// errorLocation returns the item of a batch, from 1, and the member that is invalid; zero values if they are not
+// known, as for a syntax error.
+func errorLocation(err error) (item int, member string) {
 	var at *json.SemanticError
 	var text *jsontext.SyntacticError
 	var path jsontext.Pointer
@@ -103,18 +138,19 @@ func whose(err error) (item int, member string) {
 			item, parts = n+1, parts[2:]
 		}
 	}
-	if text == nil && len(parts) > 0 && plain(parts[0]) {
+	if len(parts) > 0 && isMemberName(parts[0]) && (text == nil || errors.Is(err, jsontext.ErrDuplicateName)) {
 		member = parts[0]
 	}
 	return item, member
 }
 
-// plain reports what a member of ours is made of.
-func plain(s string) bool {
+// isMemberName reports whether the name of a member may be repeated in a response: it is a word like the names of the
+// members that operations have.
+func isMemberName(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
 			return false
 		}
 	}
-	return len(s) > 0 && len(s) <= 16
+	return len(s) > 0 && len(s) <= 32
 }

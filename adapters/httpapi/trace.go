@@ -7,21 +7,20 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-const maxCorr = 64
+const maxEchoed = 64
 
-// nameDecision puts the ids of a call into a header: X-Decision-Id is the decision, by which
-// an operator finds it; X-Request-Id is the client's own, or the decision where the client
-// sent none.
+// nameDecision sets X-Decision-Id to the decision ID, and X-Request-Id to the ID that the client sent, or to the
+// decision ID if it sent no usable one.
 func (k *call) nameDecision(h http.Header) {
-	k.said[0] = string(k.id[:])
-	h["X-Decision-Id"] = k.said[0:1:1]
+	k.headerValues[0] = string(k.id[:])
+	h["X-Decision-Id"] = k.headerValues[0:1:1]
 	h["X-Request-Id"] = h["X-Decision-Id"]
 	if sent := k.r.Header["X-Request-Id"]; k.sentRequestID() != "" {
 		h["X-Request-Id"] = sent
 	}
 }
 
-// sentRequestID is the request id that the client sent; empty: it sent none that is usable.
+// sentRequestID returns the request ID that the client sent; empty: none that is usable.
 func (k *call) sentRequestID() string {
 	if sent := k.r.Header["X-Request-Id"]; len(sent) == 1 && printable(sent[0]) {
 		return sent[0]
@@ -29,14 +28,14 @@ func (k *call) sentRequestID() string {
 	return ""
 }
 
-// printable reports what is echoed: at most 64 visible ASCII characters.
+// printable reports whether s may be echoed: at most 64 visible ASCII characters.
 func printable(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
 			return false
 		}
 	}
-	return len(s) > 0 && len(s) <= maxCorr
+	return len(s) > 0 && len(s) <= maxEchoed
 }
 
 // The parts of a traceparent: version-trace-span-flags.
@@ -47,9 +46,9 @@ const (
 	traceLen = flagsAt + 2
 )
 
-// goOn is a traceparent of the same trace, whose span is the decision's own half of
-// its id. A later version of the header is read as far as it is known.
-func goOn(parent string, id *receipt.DecisionText) (string, bool) {
+// continueTrace returns a traceparent of the same trace, whose span is the second half of the decision ID. Later
+// versions of the header are read as far as they are known.
+func continueTrace(parent string, id *receipt.DecisionText) (string, bool) {
 	if len(parent) < traceLen || len(parent) > traceLen && (parent[:2] == "00" || parent[traceLen] != '-') {
 		return "", false
 	}

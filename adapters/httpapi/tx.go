@@ -10,7 +10,7 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// openapi shows the contract.
+// openapi returns the document.
 func openapi(k *call) error {
 	if k.r.URL.RawQuery != "" {
 		return errNoQuery
@@ -20,9 +20,9 @@ func openapi(k *call) error {
 	return nil
 }
 
-// tx shows what the record with a txid is.
+// tx returns the record with a txid.
 func tx(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
 	if k.r.URL.RawQuery != "" {
@@ -30,14 +30,14 @@ func tx(k *call) error {
 	}
 	id, err := receipt.ParseTxID(k.params[0])
 	if err != nil {
-		return wrong(err)
+		return invalid(err)
 	}
-	return k.look(id.Position(), id.Journal())
+	return k.sendRecordAt(id.Position(), id.Journal())
 }
 
-// lookupTx shows what became of a ref, or of an idempotency key.
+// lookupTx returns the outcome of a ref or of an idempotency key.
 func lookupTx(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
+	if err := k.requireScope(event.ScopeRead); err != nil {
 		return err
 	}
 	var ref, key string
@@ -47,30 +47,30 @@ func lookupTx(k *call) error {
 		return err
 	}
 	if (ref == "") == (key == "") {
-		return because(event.BadRequest, "Set exactly one of ref and idempotency_key.")
+		return problemDetail(event.BadRequest, "Set exactly one of ref and idempotency_key.")
 	}
 	if key != "" {
-		p, err := k.outcome(key)
+		p, err := k.findOutcome(key)
 		if err != nil {
 			return err
 		}
-		return k.look(p, 0)
+		return k.sendRecordAt(p, 0)
 	}
-	if _, err := k.present(0); err != nil {
+	if _, err := k.awaitCurrent(0); err != nil {
 		return err
 	}
-	id, found, err := k.Views.Ref(k.key.Tenant, digest.Name([]byte(ref)))
+	id, found, err := k.Index.Ref(k.key.Tenant, digest.Name([]byte(ref)))
 	if err == nil && !found {
 		err = problem(event.NotFound)
 	}
 	if err != nil {
 		return err
 	}
-	return k.look(id.Position(), id.Journal())
+	return k.sendRecordAt(id.Position(), id.Journal())
 }
 
-// outcome is where the node has what became of an idempotency key.
-func (k *call) outcome(key string) (types.Position, error) {
+// findOutcome returns the position of the outcome of an idempotency key.
+func (k *call) findOutcome(key string) (types.Position, error) {
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
 	name := types.Name{ID: digest.Name([]byte(key)), Text: []byte(key)}
@@ -87,22 +87,22 @@ func (k *call) outcome(key string) (types.Position, error) {
 	}
 }
 
-// look answers with the record at p of a journal, if the key covers it; of any journal
-// where it is 0.
-func (k *call) look(p types.Position, journal types.JournalID) error {
+// sendRecordAt answers with the record at p of a journal, if the key may see it. If journal is 0, any journal
+// matches.
+func (k *call) sendRecordAt(p types.Position, journal types.JournalID) error {
 	var in event.Request
-	of, err := k.Books.Asked(p, &in)
+	of, err := k.ReadModel.RequestAt(p, &in)
 	switch {
 	case errors.Is(err, receipt.ErrNoAnswer):
 	case err != nil:
 		return err
 	case journal != 0 && of != journal, in.Tenant != k.key.Tenant:
 		return problem(event.NotFound)
-	case !k.sees(&in):
+	case !k.maySee(&in):
 		return problem(event.Forbidden)
 	default:
 		k.identify()
-		err = k.show(p)
+		err = k.sendRecord(p)
 	}
 	if !errors.Is(err, receipt.ErrNoAnswer) {
 		return err
@@ -113,8 +113,8 @@ func (k *call) look(p types.Position, journal types.JournalID) error {
 	return problem(missing(k.Node.Status(), p))
 }
 
-// missing is why there is nothing at p: it may be what the journal has lost, or what
-// is on its way to the disk.
+// missing returns the problem for a position without a record: the journal may have lost it, or it may not be
+// durable yet.
 func missing(s event.Status, p types.Position) event.Problem {
 	switch {
 	case s.Fault == event.Damaged && p.LSN > s.Applied:

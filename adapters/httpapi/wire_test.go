@@ -15,9 +15,8 @@ import (
 	"macronode/core/types"
 )
 
-// The generated types have the members of the document's schemas, and no others:
-// required ones without a pointer, in Go's types for theirs.
-func TestTypesAreTheDocuments(t *testing.T) {
+// The generated types have the members of the document's schemas and no others. Required members are not pointers.
+func TestTypesMatchDocument(t *testing.T) {
 	doc, _ := contract()
 	types := []reflect.Type{reflect.TypeFor[wire.IssueRequest](), reflect.TypeFor[wire.TransferRequest](), reflect.TypeFor[wire.BurnRequest](),
 		reflect.TypeFor[wire.HoldRequest](), reflect.TypeFor[wire.CaptureRequest](), reflect.TypeFor[wire.FreezeRequest](), reflect.TypeFor[wire.BatchRequest](),
@@ -26,8 +25,10 @@ func TestTypesAreTheDocuments(t *testing.T) {
 		reflect.TypeFor[wire.Problem](), reflect.TypeFor[wire.Hold](), reflect.TypeFor[wire.HoldsPage](), reflect.TypeFor[wire.Entry](), reflect.TypeFor[wire.EntriesPage](),
 		reflect.TypeFor[wire.Holding](), reflect.TypeFor[wire.AccountView](), reflect.TypeFor[wire.AccountsPage](), reflect.TypeFor[wire.AssetView](), reflect.TypeFor[wire.AssetsPage](),
 		reflect.TypeFor[wire.Change](), reflect.TypeFor[wire.ChangesPage](), reflect.TypeFor[wire.Key](), reflect.TypeFor[wire.NewKey](), reflect.TypeFor[wire.KeysPage](),
-		reflect.TypeFor[wire.StoredObject](), reflect.TypeFor[wire.DeletedObject](), reflect.TypeFor[wire.ObjectItem](), reflect.TypeFor[wire.ObjectsPage]()}
-	named := map[string]bool{"ReleaseRequest": true} // says nothing
+		reflect.TypeFor[wire.StoredObject](), reflect.TypeFor[wire.DeletedObject](), reflect.TypeFor[wire.ObjectItem](), reflect.TypeFor[wire.ObjectsPage](), reflect.TypeFor[wire.S3Credentials](),
+		reflect.TypeFor[wire.UsageData](), reflect.TypeFor[wire.UsageEvent](), reflect.TypeFor[wire.UsageRecorded](), reflect.TypeFor[wire.UsageSum](), reflect.TypeFor[wire.UsagePage](),
+		reflect.TypeFor[wire.UsageRow](), reflect.TypeFor[wire.UsageSlice](), reflect.TypeFor[wire.UsageSlicesPage](), reflect.TypeFor[wire.Labels]()}
+	named := map[string]bool{"ReleaseRequest": true} // has no members
 	for _, of := range types {
 		named[of.Name()] = true
 	}
@@ -56,6 +57,9 @@ func TestTypesAreTheDocuments(t *testing.T) {
 			if kind.Kind() == reflect.Pointer {
 				kind = kind.Elem()
 			}
+			if p.Value.Type == nil { // of several types
+				continue
+			}
 			want := map[string]reflect.Kind{"string": reflect.String, "integer": reflect.Int64, "boolean": reflect.Bool, "array": reflect.Slice, "object": reflect.Struct}[p.Value.Type.Slice()[0]]
 			if p.Value.Format == "date-time" {
 				want = reflect.Struct
@@ -67,8 +71,8 @@ func TestTypesAreTheDocuments(t *testing.T) {
 	}
 }
 
-// Each operation says what the gate may say to whoever asks for it.
-func TestEachOperationMayBeRefused(t *testing.T) {
+// Each operation documents the responses of admission.
+func TestOperationsDocumentRejections(t *testing.T) {
 	doc, _ := contract()
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -81,9 +85,8 @@ func TestEachOperationMayBeRefused(t *testing.T) {
 	}
 }
 
-// The document lists the problems that there are, but for that of upstreams, of which the
-// wallet has none.
-func TestCodesAreTheDocuments(t *testing.T) {
+// The document lists all problems except that of upstreams, which the wallet does not return.
+func TestCodesMatchDocument(t *testing.T) {
 	for p := event.None + 1; p.Known(); p++ {
 		if !wire.ProblemCode(p.Code()).Valid() && p != event.BadGateway {
 			t.Errorf("the document has no %s", p)
@@ -96,13 +99,13 @@ func TestCodesAreTheDocuments(t *testing.T) {
 			known = known || p.Code() == code
 		}
 		if !known {
-			t.Errorf("nobody says %v", code)
+			t.Errorf("no problem has the code %v", code)
 		}
 	}
 }
 
-// The document's limits are those of the words.
-func TestLimitsAreTheDocuments(t *testing.T) {
+// The limits of the document are those of core/types.
+func TestLimitsMatchDocument(t *testing.T) {
 	doc, _ := contract()
 	for name, want := range map[string]uint64{"Account": types.MaxAccount, "Party": types.MaxAccount, "Asset": types.MaxAsset,
 		"IdempotencyKey": types.MaxKey, "Ref": types.MaxKey, "Memo": types.MaxMemo, "Amount": 39, "Quantity": 39, "Signed": 40, "Pattern": types.MaxPatterns} {
@@ -123,8 +126,8 @@ func TestLimitsAreTheDocuments(t *testing.T) {
 	}
 }
 
-// The document's words are those of the events.
-func TestWordsAreTheDocuments(t *testing.T) {
+// The enums of the document are those of core/event.
+func TestEnumsMatchDocument(t *testing.T) {
 	doc, _ := contract()
 	var ops, items, states, scopes []any
 	for op := event.Issue; op < event.Batch; op++ {
@@ -138,7 +141,7 @@ func TestWordsAreTheDocuments(t *testing.T) {
 	}
 	for bit := event.Scopes(1); bit&event.AllScopes != 0; bit <<= 1 {
 		scopes = append(scopes, map[event.Scopes]string{event.ScopeRead: "read", event.ScopeIssue: "issue", event.ScopeTransfer: "transfer", event.ScopeBurn: "burn",
-			event.ScopeHold: "hold", event.ScopeCapture: "capture", event.ScopeAdmin: "admin", event.ScopeStore: "store"}[bit])
+			event.ScopeHold: "hold", event.ScopeCapture: "capture", event.ScopeAdmin: "admin", event.ScopeStore: "store", event.ScopeMeter: "meter"}[bit])
 	}
 	for name, want := range map[string][]any{"Op": ops, "ItemOp": items, "EntryOp": append(slices.Clone(ops), "expire"), "HoldState": states, "Scope": scopes} {
 		if got := doc.Components.Schemas[name].Value.Enum; !slices.Equal(got, want) {
@@ -147,7 +150,7 @@ func TestWordsAreTheDocuments(t *testing.T) {
 	}
 }
 
-// What the generator writes now is what is committed.
+// The generated code is what the generator writes now.
 func TestGeneratedCodeIsFresh(t *testing.T) {
 	const tool = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 	source, err := os.ReadFile("wire/wire.go")
@@ -158,7 +161,7 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := "GOPROXY=file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download") // a test asks nobody outside
+	local := "GOPROXY=file://" + filepath.Join(strings.TrimSpace(string(cache)), "cache", "download") // a test uses no network
 	here, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
@@ -166,11 +169,11 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 	cmd := exec.Command("go", "run", tool, "-config", filepath.Join(here, "wire/oapi.yaml"), filepath.Join(here, "openapi.json"))
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "GOFLAGS=", local, "GOSUMDB=off")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		if strings.Contains(string(said), "no such file or directory") || strings.Contains(string(said), "not found") {
+	if output, err := cmd.CombinedOutput(); err != nil {
+		if strings.Contains(string(output), "no such file or directory") || strings.Contains(string(output), "not found") {
 			t.Skip("oapi-codegen is not in the module cache; go generate fetches it, and the other tests here tie its output to the document")
 		}
-		t.Fatalf("%v: %s", err, said)
+		t.Fatalf("%v: %s", err, output)
 	}
 	now, err := os.ReadFile(filepath.Join(cmd.Dir, "wire.gen.go"))
 	if err != nil {

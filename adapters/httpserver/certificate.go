@@ -10,24 +10,25 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"time"
+
+	file "macronode/adapters/fs"
 )
 
-// mostPEM is how many bytes of a certificate's file, or a key's, are read.
-const mostPEM = 256 << 10
+// maxPEMBytes is the limit of the size of a certificate or key file.
+const maxPEMBytes = 256 << 10
 
-// A Certificate is a chain and the key of its first, as they were read at one time.
+// A Certificate is a certificate chain and the private key of its first certificate.
 type Certificate struct {
-	pair tls.Certificate
-	ends time.Time
+	pair     tls.Certificate
+	notAfter time.Time
 }
 
-// ReadCertificate reads a chain and its key, in PEM, and says in one sentence why clients
-// would not take them at a time: the key must be that of the first, each must be signed by
-// the one that follows, none may be before or behind its time, and the first must be one
-// that TLS 1.3 can show for a server.
+// ReadCertificate reads a chain and its key in PEM. It returns an error of one sentence if
+// clients would reject them at a time: the key must belong to the first certificate, each
+// certificate must be signed by the next, all must be valid, and the first must be usable by a
+// TLS 1.3 server.
 func ReadCertificate(chain, key string, at time.Time) (*Certificate, error) {
 	texts := [2][]byte{}
 	for i, path := range []string{chain, key} {
@@ -48,29 +49,29 @@ func ReadCertificate(chain, key string, at time.Time) (*Certificate, error) {
 			return nil, fmt.Errorf("%s: certificate %d of it: %w", chain, i+1, err)
 		}
 	}
-	c := &Certificate{pair: pair, ends: all[0].NotAfter}
+	c := &Certificate{pair: pair, notAfter: all[0].NotAfter}
 	if err := c.check(all, at); err != nil {
 		return nil, fmt.Errorf("%s: %w", chain, err)
 	}
 	return c, nil
 }
 
-// check says what is wrong with a chain, and finds its end.
+// check validates a chain and sets notAfter.
 func (c *Certificate) check(all []*x509.Certificate, at time.Time) error {
-	for i, one := range all {
+	for i, cert := range all {
 		switch {
-		case at.Before(one.NotBefore):
-			return fmt.Errorf("certificate %d of it is not valid before %s", i+1, stamp(one.NotBefore))
-		case !at.Before(one.NotAfter):
-			return fmt.Errorf("certificate %d of it is over since %s", i+1, stamp(one.NotAfter))
+		case at.Before(cert.NotBefore):
+			return fmt.Errorf("certificate %d of it is not valid before %s", i+1, formatTime(cert.NotBefore))
+		case !at.Before(cert.NotAfter):
+			return fmt.Errorf("certificate %d of it is over since %s", i+1, formatTime(cert.NotAfter))
 		}
 		if i+1 < len(all) {
-			if err := one.CheckSignatureFrom(all[i+1]); err != nil {
+			if err := cert.CheckSignatureFrom(all[i+1]); err != nil {
 				return fmt.Errorf("certificate %d of it is not signed by the one that follows: %w", i+1, err)
 			}
 		}
-		if one.NotAfter.Before(c.ends) {
-			c.ends = one.NotAfter
+		if cert.NotAfter.Before(c.notAfter) {
+			c.notAfter = cert.NotAfter
 		}
 	}
 	leaf := all[0]
@@ -80,53 +81,52 @@ func (c *Certificate) check(all []*x509.Certificate, at time.Time) error {
 	if len(leaf.DNSNames)+len(leaf.IPAddresses) == 0 {
 		return errors.New("it names no host")
 	}
-	if err := anybody.SupportsCertificate(&c.pair); err != nil {
+	if err := anyTLS13Client.SupportsCertificate(&c.pair); err != nil {
 		return fmt.Errorf("TLS 1.3 cannot show it: %w", err)
 	}
 	return nil
 }
 
-// anybody is a client that takes all that TLS 1.3 knows.
-var anybody = &tls.ClientHelloInfo{
+// anyTLS13Client supports all signature schemes of TLS 1.3.
+var anyTLS13Client = &tls.ClientHelloInfo{
 	SupportedVersions: []uint16{tls.VersionTLS13},
 	SignatureSchemes: []tls.SignatureScheme{tls.Ed25519, tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.ECDSAWithP521AndSHA512,
 		tls.PSSWithSHA256, tls.PSSWithSHA384, tls.PSSWithSHA512},
 }
 
-// Ends is the end of the certificate of the chain that is over first.
-func (c *Certificate) Ends() time.Time { return c.ends }
+// NotAfter returns when the first certificate of the chain expires.
+func (c *Certificate) NotAfter() time.Time { return c.notAfter }
 
-// Print is the SHA-256 of the first certificate, in hexadecimal: who has it knows whom he
-// speaks to.
-func (c *Certificate) Print() string { return Print(c.pair.Certificate[0]) }
+// Fingerprint returns the SHA-256 of the first certificate in hexadecimal. A client can pin it.
+func (c *Certificate) Fingerprint() string { return Fingerprint(c.pair.Certificate[0]) }
 
-// Same reports that two are of the same chain.
-func (c *Certificate) Same(as *Certificate) bool {
+// Equal reports whether both have the same chain.
+func (c *Certificate) Equal(as *Certificate) bool {
 	return slices.EqualFunc(c.pair.Certificate, as.pair.Certificate, bytes.Equal)
 }
 
-// Print is the SHA-256 of a certificate in DER.
-func Print(der []byte) string {
+// Fingerprint returns the SHA-256 of a certificate in DER.
+func Fingerprint(der []byte) string {
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// readPEM reads a file that is not too long.
+// readPEM reads a file up to the limit.
 func readPEM(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := file.OpenRegular(path)
 	if err != nil {
 		why := new(fs.PathError)
-		if errors.As(err, &why) { // its text says the path again
+		if errors.As(err, &why) { // its text repeats the path
 			err = why.Err
 		}
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // it was read
-	text, err := io.ReadAll(io.LimitReader(f, mostPEM+1))
-	if err == nil && len(text) > mostPEM {
-		err = fmt.Errorf("it is longer than %d bytes", mostPEM)
+	text, err := io.ReadAll(io.LimitReader(f, maxPEMBytes+1))
+	if err == nil && len(text) > maxPEMBytes {
+		err = fmt.Errorf("it is longer than %d bytes", maxPEMBytes)
 	}
 	return text, err
 }

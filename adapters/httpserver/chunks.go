@@ -1,50 +1,50 @@
 package httpserver
 
-// chunked is a byte of a chunk that is not its data.
-func (f *framing) chunked(c byte) {
-	if f.at == ofSize || f.at == inSize || f.at == inExtension {
-		f.sized(c)
+// chunkByte handles a byte of a chunk outside its data.
+func (f *framing) chunkByte(c byte) {
+	if f.state == beforeSize || f.state == inSize || f.state == inExtension {
+		f.chunkSizeByte(c)
 		return
 	}
 	want := byte('\n')
-	if f.at == closesChunk {
+	if f.state == closesChunk {
 		want = '\r'
 	}
 	switch {
 	case c != want:
-		f.bad(errChunk)
-	case f.at == closesChunk:
-		f.at = endsChunk
-	case f.at == endsChunk:
-		f.at, f.left, f.digits = ofSize, 0, 0
-	case f.left > 0: // of endsSize, as the next
-		f.at = inChunk
+		f.fail(errChunk)
+	case f.state == closesChunk:
+		f.state = endsChunk
+	case f.state == endsChunk:
+		f.state, f.left, f.digits = beforeSize, 0, 0
+	case f.left > 0: // endsSize, as in the next case
+		f.state = inChunk
 	default:
-		f.at, f.fields, f.trailing = ofField, 0, true
+		f.state, f.fields, f.isTrailer = beforeField, 0, true
 	}
 }
 
-// sized is a byte of the line before a chunk.
-func (f *framing) sized(c byte) {
+// chunkSizeByte handles a byte of the line before a chunk.
+func (f *framing) chunkSizeByte(c byte) {
 	digit, is := hexDigit(c)
 	f.digits++
 	switch {
-	case f.at != ofSize && c == '\r':
-		f.at = endsSize
-	case f.digits > mostChunk:
-		f.bad(errChunk)
-	case f.at == inExtension && (c >= ' ' && c != 0x7f || c == '\t'):
-	case f.at == inSize && c == ';':
-		f.at = inExtension
-	case f.at == inExtension, !is, f.digits > mostHex:
-		f.bad(errChunk)
+	case f.state != beforeSize && c == '\r':
+		f.state = endsSize
+	case f.digits > maxChunkLine:
+		f.fail(errChunk)
+	case f.state == inExtension && (c >= ' ' && c != 0x7f || c == '\t'):
+	case f.state == inSize && c == ';':
+		f.state = inExtension
+	case f.state == inExtension, !is, f.digits > maxChunkDigits:
+		f.fail(errChunk)
 	default:
-		f.at, f.left = inSize, f.left<<4|uint64(digit)
+		f.state, f.left = inSize, f.left<<4|uint64(digit)
 	}
 }
 
 func hexDigit(c byte) (digit byte, is bool) {
-	switch c = small(c); {
+	switch c = lower(c); {
 	case c >= '0' && c <= '9':
 		return c - '0', true
 	case c >= 'a' && c <= 'f':

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Where a client and a server, or two servers, may part about where a request ends, one
-// request is smuggled behind another. net/http takes several forms that can be read in two
-// ways, and keeps nothing to tell them by; so the bytes are looked at as it reads them.
+// Request smuggling needs two parsers that disagree about the end of a request. net/http accepts
+// several ambiguous forms and keeps no trace of them, so a framing inspects the bytes as net/http
+// reads them.
 var (
 	errTwice   = errors.New("it has both Content-Length and Transfer-Encoding, or one of them twice")
 	errLength  = errors.New("its Content-Length is no number")
@@ -22,104 +22,103 @@ var (
 	errHost    = errors.New("it has several hosts")
 )
 
-// Limits of what is followed. They are those of one line, but for the fields.
+// Limits of the inspection; all but maxFields concern one line.
 const (
-	mostFields = 128 // of a header, or of a trailer
-	mostDigits = 18  // of a length
-	mostHex    = 15  // digits of a chunk's
-	mostChunk  = 256 // bytes of a line that begins a chunk, with what it says beside
+	maxFields       = 128 // of a header or a trailer
+	maxLengthDigits = 18  // of Content-Length
+	maxChunkDigits  = 15  // of the size of a chunk
+	maxChunkLine    = 256 // bytes of the line before a chunk, including extensions
 )
 
-// A framing follows the requests of one connection of HTTP/1, byte by byte, as the strictest
-// reader of RFC 9112 would. When it meets what is not so it says of which request, and follows
-// no further: that request is refused, and its connection ends with it. So wherever it has
-// followed, every reader of the same bytes agrees with it.
+// A framing follows the requests of one HTTP/1 connection byte by byte, by the strictest reading
+// of RFC 9112. At a violation it records the request and stops: this request is rejected, and its
+// connection is closed. So all parsers agree on everything that was followed.
 //
 //	line ─► fields ─┬─► line
-//	                ├─► body of a length ─► line
+//	                ├─► body with a length ─► line
 //	                └─► chunk ─► chunk … ─► last ─► fields of the trailer ─► line
 type framing struct {
-	at       step
+	state    framingState
 	requests uint64 // begun
-	wrong    error  // with the last of them
+	failure  error  // of the last request
 
-	left     uint64 // bytes of a body, or of a chunk
-	digits   int    // of a number that is being read, or bytes of a line of a chunk
-	tail     uint64 // the last eight bytes of a request's line
-	fields   int
-	name     [17]byte // of a field, in small letters, as far as one may matter
-	letters  int      // of it
-	kind     meaning
-	value    [mostDigits]byte // of one that matters, in small letters, without blanks around it
-	length   int              // of it; more than fits: it is none that is known
-	blank    bool             // behind it
-	trailing bool             // the fields are a trailer's
-	old      bool             // HTTP/1.0
-	lengths  int              // lines of Content-Length
-	codings  int              // of Transfer-Encoding
+	left            uint64 // bytes of a body or chunk
+	digits          int    // of the number that is read, or bytes of a chunk's line
+	tail            uint64 // the last eight bytes of a request line
+	fields          int
+	name            [17]byte // of a field, in lower case, as far as it can matter
+	nameLen         int      // of the whole name
+	kind            fieldMeaning
+	value           [maxLengthDigits]byte // of a field that matters, in lower case, without surrounding blanks
+	valueLen        int                   // a larger value than the array's length: not valid
+	hasBlank        bool                  // after the value
+	isTrailer       bool                  // the fields belong to a trailer
+	isHTTP10        bool                  // the version is HTTP/1.0
+	contentLengths  int                   // Content-Length fields
+	transferCodings int                   // Transfer-Encoding fields
 }
 
-// A step is what the next byte is of.
-type step uint8
+// A framingState is the position of the next byte.
+type framingState uint8
 
 const (
-	ofLine step = iota // the first of a request, or of none
+	beforeLine framingState = iota // the first byte of a request
 	inLine
 	endsLine
-	ofField
+	beforeField
 	inName
 	inValue
 	endsValue
 	endsFields
 	inBody
-	ofSize
+	beforeSize
 	inSize
 	inExtension
 	endsSize
 	inChunk
 	closesChunk
 	endsChunk
-	nowhere // it is not followed any further
+	stopped // nothing is followed any further
 )
 
-// follow looks at bytes in their order. It says how many of them may be read: all, but for
-// those behind one field too many, which cost more than they weigh.
+// follow inspects bytes in order. It returns how many may be read: all, except those after one
+// field too many, which would use much memory.
 func (f *framing) follow(b []byte) int {
 	for i := 0; i < len(b); i++ {
-		switch f.at {
-		case nowhere:
-			if errors.Is(f.wrong, errFields) {
+		switch f.state {
+		case stopped:
+			if errors.Is(f.failure, errFields) {
 				return i
 			}
 			return len(b)
 		case inBody, inChunk:
 			i += f.skip(len(b)-i) - 1
 		case inLine:
-			n := text(b[i:])
-			f.keep(b[i : i+n])
+			n := textLen(b[i:])
+			f.keepLineTail(b[i : i+n])
 			if i += n; i < len(b) {
-				f.take(b[i])
+				f.next(b[i])
 			}
 		case inName:
-			if i += f.spell(b[i:]); i < len(b) {
-				f.take(b[i])
+			if i += f.takeName(b[i:]); i < len(b) {
+				f.next(b[i])
 			}
 		case inValue:
-			if f.kind == plain {
-				i += text(b[i:])
+			if f.kind == otherField {
+				i += textLen(b[i:])
 			}
 			if i < len(b) {
-				f.take(b[i])
+				f.next(b[i])
 			}
 		default:
-			f.take(b[i])
+			f.next(b[i])
 		}
 	}
 	return len(b)
 }
 
-// text is how many bytes there are before one that ends a line, or that no line has.
-func text(b []byte) int {
+// textLen returns the number of bytes before a control character.
+func textLen(b []byte) int {
 	for i, c := range b {
 		if c < ' ' || c == 0x7f {
 			return i
@@ -128,14 +127,14 @@ func text(b []byte) int {
 	return len(b)
 }
 
-// keep remembers the end of a request's line.
-func (f *framing) keep(part []byte) {
+// keepLineTail stores the end of a request line.
+func (f *framing) keepLineTail(part []byte) {
 	for _, c := range part[max(0, len(part)-8):] {
 		f.tail = f.tail<<8 | uint64(c)
 	}
 }
 
-// skip passes over a part of what has a length.
+// skip passes over a part of a body or chunk.
 func (f *framing) skip(most int) int {
 	n := uint64(most)
 	if n < f.left {
@@ -143,149 +142,149 @@ func (f *framing) skip(most int) int {
 		return most
 	}
 	n, f.left = f.left, 0
-	if f.at == inChunk {
-		f.at = closesChunk
+	if f.state == inChunk {
+		f.state = closesChunk
 	} else {
-		f.at = ofLine
+		f.state = beforeLine
 	}
 	return int(n)
 }
 
-func (f *framing) bad(why error) { f.wrong, f.at = why, nowhere }
+func (f *framing) fail(why error) { f.failure, f.state = why, stopped }
 
-func (f *framing) take(c byte) {
-	switch f.at {
-	case ofLine:
-		f.begin(c)
+func (f *framing) next(c byte) {
+	switch f.state {
+	case beforeLine:
+		f.requestByte(c)
 	case inLine:
-		if f.at = endsLine; c != '\r' {
-			f.bad(errEnd)
+		if f.state = endsLine; c != '\r' {
+			f.fail(errEnd)
 		}
 	case endsLine, endsValue, endsFields:
-		f.ends(c)
-	case ofField, inName:
-		f.named(c)
+		f.lineEndByte(c)
+	case beforeField, inName:
+		f.fieldNameByte(c)
 	case inValue:
-		f.valued(c)
+		f.fieldValueByte(c)
 	default:
-		f.chunked(c)
+		f.chunkByte(c)
 	}
 }
 
-const v10, v11 = 0x485454502f312e30, 0x485454502f312e31 // HTTP/1.0, HTTP/1.1
+const http10, http11 = 0x485454502f312e30, 0x485454502f312e31 // HTTP/1.0, HTTP/1.1
 
-// begin is the first byte of a request.
-func (f *framing) begin(c byte) {
+// requestByte handles the first byte of a request.
+func (f *framing) requestByte(c byte) {
 	f.requests++
-	f.tail, f.fields, f.lengths, f.codings, f.trailing = uint64(c), 0, 0, 0, false
-	if f.at = inLine; c <= ' ' || c == 0x7f {
-		f.bad(errEnd)
+	f.tail, f.fields, f.contentLengths, f.transferCodings, f.isTrailer = uint64(c), 0, 0, 0, false
+	if f.state = inLine; c <= ' ' || c == 0x7f {
+		f.fail(errEnd)
 	}
 }
 
-// ends is what must be the LF of a line.
-func (f *framing) ends(c byte) {
+// lineEndByte handles the byte that must be the LF of a line.
+func (f *framing) lineEndByte(c byte) {
 	switch {
 	case c != '\n':
-		f.bad(errEnd)
-	case f.at == endsValue:
-		f.field()
-	case f.at == endsFields:
-		f.header()
-	case f.tail == v10 || f.tail == v11:
-		f.at, f.old = ofField, f.tail == v10
+		f.fail(errEnd)
+	case f.state == endsValue:
+		f.endField()
+	case f.state == endsFields:
+		f.endHeader()
+	case f.tail == http10 || f.tail == http11:
+		f.state, f.isHTTP10 = beforeField, f.tail == http10
 	default:
-		f.bad(errVersion)
+		f.fail(errVersion)
 	}
 }
 
-// named is a byte of a field's name, or of none.
-func (f *framing) named(c byte) {
+// fieldNameByte handles a byte of a field name.
+func (f *framing) fieldNameByte(c byte) {
 	switch {
-	case f.at == ofField && c == '\r':
-		f.at = endsFields
-	case f.at == ofField && f.fields == mostFields:
-		f.bad(errFields)
-	case f.at == inName && c == ':':
-		f.at, f.kind, f.length, f.blank = inValue, f.matters(), 0, false
-	case !tokens[c]:
-		f.bad(errLine) // a blank before the colon, a line that is folded, no name
+	case f.state == beforeField && c == '\r':
+		f.state = endsFields
+	case f.state == beforeField && f.fields == maxFields:
+		f.fail(errFields)
+	case f.state == inName && c == ':':
+		f.state, f.kind, f.valueLen, f.hasBlank = inValue, f.fieldKind(), 0, false
+	case !isTokenChar[c]:
+		f.fail(errLine) // a blank before the colon, a folded line, or no name
 	default:
-		f.at, f.letters = inName, 0 // of ofField: what follows the first is spelled
+		f.state, f.nameLen = inName, 0 // takeName handles the bytes after the first
 		f.fields++
-		f.spell([]byte{c})
+		f.takeName([]byte{c})
 	}
 }
 
-// spell takes the bytes of a name, and says how many there are.
-func (f *framing) spell(b []byte) int {
+// takeName handles the bytes of a name and returns their number.
+func (f *framing) takeName(b []byte) int {
 	for i, c := range b {
-		if !tokens[c] {
+		if !isTokenChar[c] {
 			return i
 		}
-		if f.letters < len(f.name) {
-			f.name[f.letters] = small(c)
+		if f.nameLen < len(f.name) {
+			f.name[f.nameLen] = lower(c)
 		}
-		f.letters++
+		f.nameLen++
 	}
 	return len(b)
 }
 
-// A meaning is what a field says of the framing.
-type meaning uint8
+// A fieldMeaning is the effect of a field on the framing.
+type fieldMeaning uint8
 
 const (
-	plain meaning = iota
-	aLength
-	aCoding
+	otherField fieldMeaning = iota
+	contentLength
+	transferEncoding
 )
 
-func (f *framing) matters() meaning {
+func (f *framing) fieldKind() fieldMeaning {
 	switch {
-	case f.letters == len("content-length") && string(f.name[:f.letters]) == "content-length":
-		return aLength
-	case f.letters == len("transfer-encoding") && string(f.name[:]) == "transfer-encoding":
-		return aCoding
+	case f.nameLen == len("content-length") && string(f.name[:f.nameLen]) == "content-length":
+		return contentLength
+	case f.nameLen == len("transfer-encoding") && string(f.name[:]) == "transfer-encoding":
+		return transferEncoding
 	}
-	return plain
+	return otherField
 }
 
-// valued is a byte of a field's value.
-func (f *framing) valued(c byte) {
+// fieldValueByte handles a byte of a field value.
+func (f *framing) fieldValueByte(c byte) {
 	switch {
 	case c == '\r':
-		f.at = endsValue
+		f.state = endsValue
 	case c < ' ' && c != '\t' || c == 0x7f:
-		f.bad(errEnd)
+		f.fail(errEnd)
 	case c == ' ' || c == '\t':
-		f.blank = f.length > 0
-	case f.blank || f.length >= len(f.value): // a second word, or too long
-		f.length = len(f.value) + 1
+		f.hasBlank = f.valueLen > 0
+	case f.hasBlank || f.valueLen >= len(f.value): // a second word, or too long
+		f.valueLen = len(f.value) + 1
 	default:
-		f.value[f.length] = small(c)
-		f.length++
+		f.value[f.valueLen] = lower(c)
+		f.valueLen++
 	}
 }
 
-// field is the end of a field.
-func (f *framing) field() {
-	f.at = ofField
-	value := f.value[:min(f.length, len(f.value))]
+// endField handles the end of a field.
+func (f *framing) endField() {
+	f.state = beforeField
+	value := f.value[:min(f.valueLen, len(f.value))]
 	switch {
-	case f.kind == plain:
-	case f.trailing, f.lengths+f.codings > 0:
-		f.bad(errTwice)
-	case f.kind == aCoding && (f.old || string(value) != "chunked"):
-		f.bad(errCoding)
-	case f.kind == aCoding:
-		f.codings++
-	case f.length == 0 || f.length > mostDigits:
-		f.bad(errLength)
+	case f.kind == otherField:
+	case f.isTrailer, f.contentLengths+f.transferCodings > 0:
+		f.fail(errTwice)
+	case f.kind == transferEncoding && (f.isHTTP10 || string(value) != "chunked"):
+		f.fail(errCoding)
+	case f.kind == transferEncoding:
+		f.transferCodings++
+	case f.valueLen == 0 || f.valueLen > maxLengthDigits:
+		f.fail(errLength)
 	default:
-		f.lengths, f.left = 1, 0
+		f.contentLengths, f.left = 1, 0
 		for _, c := range value {
 			if c < '0' || c > '9' {
-				f.bad(errLength)
+				f.fail(errLength)
 				return
 			}
 			f.left = 10*f.left + uint64(c-'0')
@@ -293,29 +292,29 @@ func (f *framing) field() {
 	}
 }
 
-// header is the end of a header, or of a trailer.
-func (f *framing) header() {
+// endHeader handles the end of a header or trailer.
+func (f *framing) endHeader() {
 	switch {
-	case f.trailing:
-		f.at = ofLine
-	case f.codings > 0:
-		f.at, f.left, f.digits = ofSize, 0, 0
-	case f.lengths > 0 && f.left > 0:
-		f.at = inBody
+	case f.isTrailer:
+		f.state = beforeLine
+	case f.transferCodings > 0:
+		f.state, f.left, f.digits = beforeSize, 0, 0
+	case f.contentLengths > 0 && f.left > 0:
+		f.state = inBody
 	default:
-		f.at = ofLine
+		f.state = beforeLine
 	}
 }
 
-func small(c byte) byte {
+func lower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
 	return c
 }
 
-// tokens are the bytes that names are made of.
-var tokens = func() (is [256]bool) {
+// isTokenChar contains the characters of field names.
+var isTokenChar = func() (is [256]bool) {
 	for c := byte('!'); c < 0x7f; c++ {
 		is[c] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, rune(c))
 	}

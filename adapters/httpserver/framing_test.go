@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// reads is a handler that reads every body, and keeps what it was asked.
+// reads is a handler that reads every body and records the requests.
 type reads struct {
 	mu    sync.Mutex
 	lines []string
@@ -35,23 +35,23 @@ func (h *reads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: node\r\n\r\n"
 
-// brief is of a server that soon gives up a connection by which nothing comes: one that should
-// have ended is not waited for long.
+// brief starts a server that soon closes a silent connection, so that a missing close is found
+// quickly.
 func brief() Config {
 	c := local()
 	c.Idle = time.Second
 	return c
 }
 
-// TestSmuggling: what two readers may read in two ways is refused, with all that comes behind
-// it, and its connection ends.
-func TestSmuggling(t *testing.T) {
+// TestAmbiguousFramingIsRejected: an ambiguous request is rejected with everything after it, and
+// its connection is closed.
+func TestAmbiguousFramingIsRejected(t *testing.T) {
 	const length, chunked = "Content-Length: 4\r\n", "Transfer-Encoding: chunked\r\n"
 	post := func(header, body string) string {
 		return "POST /first HTTP/1.1\r\nHost: node\r\n" + header + "\r\n" + body
 	}
-	wide := strings.Repeat("a: b\r\n", mostFields)
-	for _, c := range []struct{ name, text, says string }{
+	wide := strings.Repeat("a: b\r\n", maxFields)
+	for _, c := range []struct{ name, text, request string }{
 		{"both", post(length+chunked, "0\r\n\r\n"), errTwice.Error()},
 		{"both, the other way round", post(chunked+length, "0\r\n\r\n"), errTwice.Error()},
 		{"a length twice", post(length+length, "body"), errTwice.Error()},
@@ -88,7 +88,7 @@ func TestSmuggling(t *testing.T) {
 		{"a size that ends by LF", post(chunked, "1\na\r\n0\r\n\r\n"), "400"},
 		{"an extension that ends by LF", post(chunked, "1;a\na\r\n0\r\n\r\n"), "400"},
 		{"an extension with a CR", post(chunked, "1;a\rb\r\na\r\n0\r\n\r\n"), "400"},
-		{"an extension without end", post(chunked, "1;"+strings.Repeat("a", mostChunk)+"\r\na\r\n0\r\n\r\n"), errChunk.Error()},
+		{"an extension without end", post(chunked, "1;"+strings.Repeat("a", maxChunkLine)+"\r\na\r\n0\r\n\r\n"), errChunk.Error()},
 		{"a chunk that goes on", post(chunked, "1\r\nab\r\n0\r\n\r\n"), "400"},
 		{"a trailer that is folded", post(chunked, "0\r\nX: a\r\n b\r\n\r\n"), errLine.Error()},
 		{"a length in a trailer", post(chunked, "0\r\nContent-Length: 4\r\n\r\n"), errTwice.Error()},
@@ -106,7 +106,7 @@ func TestSmuggling(t *testing.T) {
 				t.Logf("its connection ends with %v", err) // what it sent was not read
 			}
 			_, status, _ := strings.Cut(string(b), " ")
-			if !strings.HasPrefix(status, "4") && !strings.HasPrefix(status, "5") || !strings.Contains(status, c.says) {
+			if !strings.HasPrefix(status, "4") && !strings.HasPrefix(status, "5") || !strings.Contains(status, c.request) {
 				t.Errorf("answered %q", b)
 			}
 			if strings.Count(string(b), "Connection: close") != 1 || strings.Contains(string(b), " 200 ") || len(h.lines) > 0 {
@@ -116,10 +116,10 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestNoSmuggling: what is right is served, and what follows it too: each refusal above is
-// for the one thing that is wrong.
-func TestNoSmuggling(t *testing.T) {
-	wide := strings.Repeat("a: b\r\n", mostFields-1) + "\r\n"
+// TestValidFramingIsServed: a valid request and the next one are served, so each rejection above
+// has exactly one cause.
+func TestValidFramingIsServed(t *testing.T) {
+	wide := strings.Repeat("a: b\r\n", maxFields-1) + "\r\n"
 	text := "POST /1 HTTP/1.1\r\nHost: node\r\nContent-Length: 4\r\n\r\nbody" +
 		"POST /2 HTTP/1.1\r\nHost: node\r\ncOnTeNt-LeNgTh: \t 4 \r\n\r\nbody" +
 		"POST /3 HTTP/1.1\r\nHost: node\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nbo\r\n00002;a=\"b c\"\r\ndy\r\n0\r\n\r\n" +
@@ -148,9 +148,9 @@ func TestNoSmuggling(t *testing.T) {
 	}
 }
 
-// TestABodyThatGoesWrong: a request whose chunks go wrong when its answer has begun is no
-// shorter one, and none follows.
-func TestABodyThatGoesWrong(t *testing.T) {
+// TestInvalidChunksAbortResponse: a request whose chunks become invalid after the response has
+// begun is not taken for a shorter one, and none follows.
+func TestInvalidChunksAbortResponse(t *testing.T) {
 	var served atomic.Int64
 	ended := make(chan error, 1)
 	r := start(t, brief(), http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -183,16 +183,16 @@ func TestABodyThatGoesWrong(t *testing.T) {
 	}
 }
 
-// A tape is a connection on which all was said before it began. It keeps the answer.
-type tape struct {
-	text   []byte
-	step   int // bytes of one read, at most
-	said   strings.Builder
-	closed chan struct{}
-	once   sync.Once
+// A scriptedConn is a connection whose input is fixed. It keeps the response.
+type scriptedConn struct {
+	text    []byte
+	step    int // bytes of one read, at most
+	written strings.Builder
+	closed  chan struct{}
+	once    sync.Once
 }
 
-func (p *tape) Read(b []byte) (int, error) {
+func (p *scriptedConn) Read(b []byte) (int, error) {
 	if len(p.text) == 0 {
 		return 0, io.EOF
 	}
@@ -200,13 +200,13 @@ func (p *tape) Read(b []byte) (int, error) {
 	p.text = p.text[n:]
 	return n, nil
 }
-func (p *tape) Write(b []byte) (int, error)      { return p.said.Write(b) }
-func (p *tape) Close() error                     { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *tape) LocalAddr() net.Addr              { return &net.TCPAddr{} }
-func (p *tape) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (p *tape) SetDeadline(time.Time) error      { return nil }
-func (p *tape) SetReadDeadline(time.Time) error  { return nil }
-func (p *tape) SetWriteDeadline(time.Time) error { return nil }
+func (p *scriptedConn) Write(b []byte) (int, error)      { return p.written.Write(b) }
+func (p *scriptedConn) Close() error                     { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *scriptedConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (p *scriptedConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (p *scriptedConn) SetDeadline(time.Time) error      { return nil }
+func (p *scriptedConn) SetReadDeadline(time.Time) error  { return nil }
+func (p *scriptedConn) SetWriteDeadline(time.Time) error { return nil }
 
 // once is a listener of one connection.
 type once struct {
@@ -225,23 +225,22 @@ func (o *once) Accept() (net.Conn, error) {
 func (o *once) Close() error   { return nil }
 func (o *once) Addr() net.Addr { return &net.TCPAddr{} }
 
-// starts are the places in a text at which a framing has a request begin.
+// starts returns the offsets at which a framing begins a request.
 func starts(text []byte) (at []int) {
 	var f framing
 	for i := range text {
 		if f.follow(text[i : i+1]); int(f.requests) > len(at) {
 			at = append(at, i)
 		}
-		if f.at == nowhere {
+		if f.state == stopped {
 			break
 		}
 	}
 	return at
 }
 
-// FuzzFraming says any bytes to the server. Whatever they are, it ends; each request that is
-// served begins where the framing says, with that line; and bytes that come one by one are
-// what they are at once.
+// FuzzFraming sends any bytes to the server. It always ends, each served request begins where the
+// framing says and has that line, and bytes one by one give the same result.
 func FuzzFraming(f *testing.F) {
 	for _, seed := range []string{
 		hello + hello, smuggled,
@@ -286,7 +285,7 @@ func FuzzFraming(f *testing.F) {
 			return
 		}
 		served = nil
-		p := &tape{text: text, step: 1 + int(step), closed: make(chan struct{})}
+		p := &scriptedConn{text: text, step: 1 + int(step), closed: make(chan struct{})}
 		l.conn <- &guard{Conn: p}
 		<-p.closed
 		mu.Lock()

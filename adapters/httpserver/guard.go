@@ -11,15 +11,15 @@ import (
 	"sync/atomic"
 )
 
-// A guard follows the framing of what a server reads of a connection of HTTP/1. The server
-// reads on undisturbed; the request in which something is wrong is refused when it comes to
-// its handler, and so is all that a reader might find behind it.
+// A guard follows the framing of what a server reads from an HTTP/1 connection. The server reads
+// on undisturbed. The invalid request is rejected when it reaches its handler, and so is
+// everything after it.
 type guard struct {
 	net.Conn
-	framing framing       // of who reads, which is one at a time
-	wrong   atomic.Uint64 // the request that is to be refused; 0: none
-	why     error         // set before wrong
-	served  uint64        // requests that came to the handler, one at a time
+	framing  framing       // used by the reader only
+	rejected atomic.Uint64 // number of the request to reject; 0: none
+	reason   error         // set before rejected
+	served   uint64        // requests that reached the handler
 }
 
 func (g *guard) guards() *guard { return g }
@@ -28,28 +28,29 @@ func (g *guard) Read(b []byte) (int, error) {
 	n, err := g.Conn.Read(b)
 	if n > 0 && !g.spoilt() {
 		take := g.framing.follow(b[:n])
-		if g.framing.at == nowhere {
-			g.why = g.framing.wrong
-			g.wrong.Store(g.framing.requests)
+		if g.framing.state == stopped {
+			g.reason = g.framing.failure
+			g.rejected.Store(g.framing.requests)
 		}
 		if take < n {
-			return take, g.why
+			return take, g.reason
 		}
 	}
 	return n, err
 }
 
-func (g *guard) spoilt() bool { return g.wrong.Load() > 0 }
+func (g *guard) spoilt() bool { return g.rejected.Load() > 0 }
 
-// refuses says why a request is not served, by its number.
-func (g *guard) refuses(request uint64) error {
-	if wrong := g.wrong.Load(); wrong > 0 && request >= wrong {
-		return g.why
+// rejectReason returns why the request with that number is rejected, or nil.
+func (g *guard) rejectReason(request uint64) error {
+	if wrong := g.rejected.Load(); wrong > 0 && request >= wrong {
+		return g.reason
 	}
 	return nil
 }
 
-// CloseWrite lets an answer to a body that was not read be read by its client.
+// CloseWrite closes the sending side, so that a client can read a response although its body was
+// not read.
 func (g *guard) CloseWrite() error {
 	if half, ok := g.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -57,7 +58,7 @@ func (g *guard) CloseWrite() error {
 	return nil
 }
 
-// SetLinger passes on how a connection is to end.
+// SetLinger sets how the connection closes.
 func (g *guard) SetLinger(sec int) error {
 	if l, ok := g.Conn.(interface{ SetLinger(int) error }); ok {
 		return l.SetLinger(sec)
@@ -65,38 +66,38 @@ func (g *guard) SetLinger(sec int) error {
 	return nil
 }
 
-// sealed is a connection of HTTP/1 within TLS.
-type sealed struct {
+// tlsConn is an HTTP/1 connection with TLS.
+type tlsConn struct {
 	guard
 	tls   *tls.Conn
 	below *conn
 	reset atomic.Bool
 }
 
-func seal(t *tls.Conn, below *conn) *sealed {
-	s := &sealed{guard: guard{Conn: t}, tls: t, below: below}
-	below.waits.Store(true)
+func seal(t *tls.Conn, below *conn) *tlsConn {
+	s := &tlsConn{guard: guard{Conn: t}, tls: t, below: below}
+	below.awaitsHeader.Store(true)
 	return s
 }
 
-// ConnectionState is what each request of the connection says of TLS.
-func (s *sealed) ConnectionState() tls.ConnectionState { return s.tls.ConnectionState() }
+// ConnectionState returns the TLS state for each request of the connection.
+func (s *tlsConn) ConnectionState() tls.ConnectionState { return s.tls.ConnectionState() }
 
-func (s *sealed) Read(b []byte) (int, error) {
+func (s *tlsConn) Read(b []byte) (int, error) {
 	n, err := s.guard.Read(b)
 	if n > 0 {
-		s.below.speaks()
+		s.below.noteReceived()
 	}
 	return n, err
 }
 
-// SetLinger(0) has a connection end without the word that all was said.
-func (s *sealed) SetLinger(sec int) error {
+// SetLinger with 0 closes the connection without close_notify.
+func (s *tlsConn) SetLinger(sec int) error {
 	s.reset.Store(sec == 0)
 	return s.below.SetLinger(sec)
 }
 
-func (s *sealed) Close() error {
+func (s *tlsConn) Close() error {
 	if s.reset.Load() {
 		return s.below.Close()
 	}
@@ -107,21 +108,32 @@ type guardKey struct{}
 
 type connKey struct{}
 
-// Keyed notes that a request had a valid API key: when room is made for a new connection, its
-// connection gives way after those that never had such a request.
-func Keyed(request context.Context) {
-	if c, ok := request.Value(connKey{}).(*conn); ok && !c.keyed.Load() {
-		c.keyed.Store(true)
+// MarkAuthenticated records that a request had a valid API key: when a connection must be closed
+// for a new one, those without such a request are closed first.
+func MarkAuthenticated(request context.Context) {
+	if c, ok := request.Value(connKey{}).(*conn); ok && !c.isAuthenticated.Load() {
+		c.isAuthenticated.Store(true)
 	}
+}
+
+// isHTTP2 reports whether net/http serves HTTP/2 on a connection.
+func isHTTP2(c net.Conn) bool {
+	switch c.(type) {
+	case *tls.Conn, *frameGuard:
+		return true
+	}
+	return false
 }
 
 // below returns the connection of the listener under the one that net/http serves, or nil.
 func below(c net.Conn) *conn {
 	switch c := c.(type) {
-	case *tls.Conn: // of HTTP/2
+	case *tls.Conn: // with HTTP/2
 		under, _ := c.NetConn().(*conn)
 		return under
-	case *sealed:
+	case *frameGuard:
+		return below(c.Conn)
+	case *tlsConn:
 		return c.below
 	case *guard:
 		under, _ := c.Conn.(*conn)
@@ -130,7 +142,7 @@ func below(c net.Conn) *conn {
 	return nil
 }
 
-// guarded lets a handler find its connection, and the guard of it.
+// guarded lets a handler find its connection and the guard.
 func guarded(ctx context.Context, c net.Conn) context.Context {
 	if under := below(c); under != nil {
 		ctx = context.WithValue(ctx, connKey{}, under)
@@ -141,30 +153,30 @@ func guarded(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// admit counts a request of HTTP/1, and says why one is not to be served. The body of one
-// that is has an end only if nothing is wrong with it.
+// admit counts an HTTP/1 request and returns why it is rejected, or nil. The body of an accepted
+// request ends only if its framing is valid.
 func admit(r *http.Request) error {
 	g, ok := r.Context().Value(guardKey{}).(*guard)
 	if !ok {
-		return agrees(r)
+		return checkH2Framing(r)
 	}
 	g.served++
-	if why := g.refuses(g.served); why != nil {
+	if why := g.rejectReason(g.served); why != nil {
 		return why
 	}
 	if r.ContentLength < 0 {
-		r.Body = &followed{r.Body, g, g.served}
+		r.Body = &chunkedBody{r.Body, g, g.served}
 	}
 	return nil
 }
 
-// agrees says why a request of HTTP/2 is not to be served. Its frames say where it ends, and
-// its fields may say it otherwise, to whoever is sent them: net/http takes the first of several
-// lengths, none for one that is no number, and any where the header is the end.
-func agrees(r *http.Request) error {
+// checkH2Framing returns why an HTTP/2 request is rejected, or nil. Its frames determine its end,
+// and its fields may contradict them when they are forwarded: net/http takes the first of several
+// lengths, ignores an invalid one, and accepts any if the header ends the stream.
+func checkH2Framing(r *http.Request) error {
 	lengths, hosts := r.Header["Content-Length"], r.Header["Host"]
 	switch {
-	case len(r.Header) > mostFields, len(r.Trailer) > mostFields:
+	case len(r.Header) > maxFields, len(r.Trailer) > maxFields:
 		return errFields
 	case len(lengths) > 1:
 		return errTwice
@@ -175,35 +187,35 @@ func agrees(r *http.Request) error {
 	}
 	n, err := strconv.ParseUint(lengths[0], 10, 63)
 	switch {
-	case err != nil || len(lengths[0]) > mostDigits:
+	case err != nil || len(lengths[0]) > maxLengthDigits:
 		return errLength
 	case int64(n) != r.ContentLength:
 		return errShort
-	case n == 0 && !endsEmpty(r.Body):
+	case n == 0 && !isEmptyBody(r.Body):
 		return errLong
 	}
 	return nil
 }
 
-// endsEmpty reads a body whose length is declared to be 0, and reports whether it ends without
+// isEmptyBody reads a body whose length is declared to be 0, and reports whether it ends without
 // data. A client of HTTP/2 may end the body in a later frame; the server's read timeout bounds
 // how long this waits.
-func endsEmpty(body io.Reader) bool {
+func isEmptyBody(body io.Reader) bool {
 	var one [1]byte
 	n, err := body.Read(one[:])
 	return n == 0 && errors.Is(err, io.EOF)
 }
 
-// followed is a body in chunks.
-type followed struct {
+// chunkedBody is a body in chunks.
+type chunkedBody struct {
 	io.ReadCloser
 	of      *guard
 	request uint64
 }
 
-func (f *followed) Read(b []byte) (int, error) {
+func (f *chunkedBody) Read(b []byte) (int, error) {
 	n, err := f.ReadCloser.Read(b)
-	if why := f.of.refuses(f.request); why != nil {
+	if why := f.of.rejectReason(f.request); why != nil {
 		return 0, why
 	}
 	return n, err

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// second is a server of HTTP/2, and how a client gets there.
-func second(t *testing.T, change func(*Config), h http.Handler, refused func()) (*running, *tls.Config) {
+// h2Server is an HTTP/2 server and the way for clients to reach it.
+func h2Server(t *testing.T, change func(*Config), h http.Handler, refused func()) (*running, *tls.Config) {
 	t.Helper()
 	c := local()
 	server, client := shows(t, false)
@@ -31,7 +31,7 @@ func second(t *testing.T, change func(*Config), h http.Handler, refused func()) 
 	return start(t, c, h, refused), client
 }
 
-// two is a real client of HTTP/2 alone, whose requests go by one connection as long as that is kept.
+// two is a real client that uses HTTP/2 only, on one connection as long as it is kept.
 func (r *running) two(t *testing.T, c *tls.Config) *http.Transport {
 	t.Helper()
 	p := new(http.Protocols)
@@ -43,7 +43,7 @@ func (r *running) two(t *testing.T, c *tls.Config) *http.Transport {
 
 func (r *running) url() string { return "https://" + r.addr.String() }
 
-// frames speaks HTTP/2 by hand: whatever it likes.
+// frames is an HTTP/2 client that a test plays by hand.
 type frames struct {
 	*http2.Framer
 	t    *testing.T
@@ -84,12 +84,12 @@ func (f *frames) header(more ...string) []byte {
 	return f.text.Bytes()
 }
 
-// asks begins a request, which goes on with a body if it is not ended.
+// asks begins a request; if it is not ended, a body follows.
 func (f *frames) asks(stream uint32, ends bool, more ...string) error {
 	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.header(more...), EndStream: ends, EndHeaders: true})
 }
 
-// until reads until a frame is the one; what comes instead is the end of the connection.
+// until reads until a frame matches; other than that, the connection must end.
 func (f *frames) until(is func(http2.Frame) bool) error {
 	for {
 		frame, err := f.ReadFrame()
@@ -102,7 +102,7 @@ func (f *frames) until(is func(http2.Frame) bool) error {
 	}
 }
 
-// gone waits for the end of a connection that goes away: net/http takes a second.
+// gone waits for the end of a connection after GOAWAY: net/http takes a second.
 func (f *frames) gone() { _, _ = io.Copy(io.Discard, f.conn) }
 
 func goesAway(code http2.ErrCode) func(http2.Frame) bool {
@@ -112,10 +112,10 @@ func goesAway(code http2.ErrCode) func(http2.Frame) bool {
 	}
 }
 
-// TestBothProtocols: HTTP/2 for who knows it, HTTP/1.1 for who does not, and both say that
-// they are within TLS.
-func TestBothProtocols(t *testing.T) {
-	r, client := second(t, nil, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+// TestClientsChooseProtocol: clients get HTTP/2 if they offer it, otherwise HTTP/1.1, and both
+// have a TLS state.
+func TestClientsChooseProtocol(t *testing.T) {
+	r, client := h2Server(t, nil, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.WriteString(w, q.Proto)
 		if q.TLS == nil || q.TLS.Version != tls.VersionTLS13 {
 			_, _ = io.WriteString(w, " without TLS")
@@ -138,13 +138,13 @@ func TestBothProtocols(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded: who asks for more at once than he was told of is reset, and one
-// client's many connections have no more together than there may be connections.
-func TestStreamsAreBounded(t *testing.T) {
+// TestConcurrentStreamLimits: streams above the announced limit are reset, and all connections of
+// a client together are limited by MaxConns.
+func TestConcurrentStreamLimits(t *testing.T) {
 	in, let, cut := make(chan struct{}, 8), make(chan struct{}), make(chan net.Conn, 2)
 	var refused, came, may atomic.Int64
-	r, client := second(t, func(c *Config) { c.Streams, c.MaxConns = 2, 3 }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if came.Add(1) == may.Load()+1 { // nobody is refused, and nobody waits for it
+	r, client := h2Server(t, func(c *Config) { c.Streams, c.MaxConns = 2, 3 }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if came.Add(1) == may.Load()+1 { // no request is rejected, and none waits for this
 			_, _ = (<-cut).Close(), (<-cut).Close()
 		}
 		in <- struct{}{}
@@ -155,15 +155,15 @@ func TestStreamsAreBounded(t *testing.T) {
 	cut <- one.conn
 	cut <- other.conn
 	may.Store(2)
-	told := false
+	announced := false
 	if err := one.until(func(f http2.Frame) bool {
 		s, ok := f.(*http2.SettingsFrame)
 		if ok = ok && !s.IsAck(); ok {
 			n, _ := s.Value(http2.SettingMaxConcurrentStreams)
-			told = n == 2
+			announced = n == 2
 		}
 		return ok
-	}); err != nil || !told {
+	}); err != nil || !announced {
 		t.Fatalf("nobody says how many there may be: %v", err)
 	}
 	reset := func(stream uint32) func(http2.Frame) bool {
@@ -189,13 +189,13 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRapidReset: requests that are taken back at once do not pile up. No more of them are
-// at work than may be at once; those that wait for that are bounded; and none is left.
+// TestRapidReset: requests that are reset at once do not accumulate. The running ones and the
+// waiting ones are limited, and none is left.
 func TestRapidReset(t *testing.T) {
 	const streams = 4
 	var in, most, total atomic.Int64
 	let := make(chan struct{})
-	r, client := second(t, func(c *Config) { c.Streams = streams }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	r, client := h2Server(t, func(c *Config) { c.Streams = streams }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		total.Add(1)
 		for n := in.Add(1); ; {
 			if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
@@ -203,12 +203,12 @@ func TestRapidReset(t *testing.T) {
 			}
 		}
 		defer in.Add(-1)
-		<-let // though its client has left
+		<-let // although its client has left
 	}), nil)
 	f := r.frames(t, client)
 	var sent sync.WaitGroup
 	sent.Go(func() {
-		for stream := uint32(1); stream < 2000; stream += 2 {
+		for stream := uint32(1); stream < MaxIdleFrames/2; stream += 2 { // fewer frames than end a connection by themselves
 			if f.asks(stream, true) != nil || f.WriteRSTStream(stream, http2.ErrCodeCancel) != nil {
 				return // the connection has ended
 			}
@@ -230,13 +230,13 @@ func TestRapidReset(t *testing.T) {
 	}
 }
 
-// TestEndlessHeaders: a header that never ends is not kept, nor one that is too long.
-func TestEndlessHeaders(t *testing.T) {
-	r, client := second(t, nil, saying("here"), nil)
+// TestEndlessHeadersAreRejected: a header that never ends, or is too long, is not stored.
+func TestEndlessHeadersAreRejected(t *testing.T) {
+	r, client := h2Server(t, nil, respondWith("here"), nil)
 	for name, size := range map[string]int{"of nothing": 0, "of much": 16 << 10} {
 		f := r.frames(t, client)
 		f.must(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.header(), EndStream: true}))
-		junk := []byte(strings.Repeat("\x00\x01a\x01b", size/5)) // a field that is not kept
+		junk := []byte(strings.Repeat("\x00\x01a\x01b", size/5)) // a field that is not stored
 		var sent sync.WaitGroup
 		sent.Go(func() {
 			for range 20_000 {
@@ -271,11 +271,11 @@ func TestEndlessHeaders(t *testing.T) {
 	}
 }
 
-// TestManyFields: one more than there may be is refused in HTTP/2 too.
-func TestManyFields(t *testing.T) {
-	r, client := second(t, nil, saying("here"), nil)
+// TestFieldLimitOverHTTP2: one field above the limit is rejected over HTTP/2 too.
+func TestFieldLimitOverHTTP2(t *testing.T) {
+	r, client := h2Server(t, nil, respondWith("here"), nil)
 	wire := r.two(t, client)
-	for fields, want := range map[int]int{100: http.StatusOK, mostFields + 1: http.StatusBadRequest} {
+	for fields, want := range map[int]int{100: http.StatusOK, maxFields + 1: http.StatusBadRequest} {
 		q := post(r.url())
 		for i := range fields {
 			q.Header.Set(fmt.Sprintf("X-%d", i), "x")
@@ -290,10 +290,9 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
-// TestOneEndBySecond: what the fields of a request of HTTP/2 say of its end, and of its host, is
-// what its frames say, or it is refused; and a body that is not as long as it was said to be has
-// no end.
-func TestOneEndBySecond(t *testing.T) {
+// TestHTTP2FramingAgreesWithFields: Content-Length and Host of an HTTP/2 request must agree with
+// its frames, or it is rejected. A body of another length than declared does not end.
+func TestHTTP2FramingAgreesWithFields(t *testing.T) {
 	const length, later = "content-length", "(empty)"
 	bodies, smuggled, up := make(chan string, 1), make(chan struct{}, 1), make(chan net.Addr, 1)
 	c := local()
@@ -302,7 +301,7 @@ func TestOneEndBySecond(t *testing.T) {
 	s := New(c, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		b, err := io.ReadAll(q.Body)
 		bodies <- fmt.Sprintf("%q %v", b, err == nil)
-	}), Hooks{Up: func(a net.Addr) { up <- a }, Smuggle: func() { smuggled <- struct{}{} }}, quietly)
+	}), Hooks{Listening: func(a net.Addr) { up <- a }, AmbiguousRequest: func() { smuggled <- struct{}{} }}, quietly)
 	r := &running{Server: s, ended: make(chan error, 1)}
 	go func() { r.ended <- s.Run(context.Background()) }()
 	t.Cleanup(s.Kill)
@@ -310,8 +309,8 @@ func TestOneEndBySecond(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		fields []string
-		body   string // empty: the header is the end
-		want   string // that the handler reads, and whether that is whole; empty: none sees it
+		body   string // empty: the header ends the request
+		want   string // what the handler reads, and whether it is complete; empty: no handler runs
 	}{
 		{"no length", nil, "abc", `"abc" true`},
 		{"a length", []string{length, "3"}, "abc", `"abc" true`},
@@ -352,10 +351,10 @@ func TestOneEndBySecond(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotReadIsBounded: no client sends more ahead than the window, nor a longer frame.
-func TestWhatIsNotReadIsBounded(t *testing.T) {
+// TestUnreadDataIsBounded: a client cannot send more than the window ahead, nor a longer frame.
+func TestUnreadDataIsBounded(t *testing.T) {
 	let := make(chan struct{})
-	r, client := second(t, func(c *Config) { c.Window = 64 << 10 }, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { <-let }), nil)
+	r, client := h2Server(t, func(c *Config) { c.Window = 64 << 10 }, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { <-let }), nil)
 	defer close(let)
 	part := make([]byte, 16<<10)
 	f := r.frames(t, client)
@@ -394,9 +393,9 @@ func TestWhatIsNotReadIsBounded(t *testing.T) {
 	g.gone()
 }
 
-// TestAHeaderThatDrips ends with the time of a connection without a request.
-func TestAHeaderThatDrips(t *testing.T) {
-	r, client := second(t, func(c *Config) { c.Idle = 50 * time.Millisecond }, saying("here"), nil)
+// TestSlowHeaderTimesOut: it ends with the time of a connection without a request.
+func TestSlowHeaderTimesOut(t *testing.T) {
+	r, client := h2Server(t, func(c *Config) { c.Idle = 50 * time.Millisecond }, respondWith("here"), nil)
 	f := r.frames(t, client)
 	f.must(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.header(), EndStream: true}))
 	if err := f.until(func(http2.Frame) bool { return false }); err == nil {
@@ -404,13 +403,13 @@ func TestAHeaderThatDrips(t *testing.T) {
 	}
 }
 
-// A real client, in the middle of much traffic: every request that was sent is answered, and
-// every answer is whole. The last ones say that nothing more is taken.
-func TestAStopCutsNoStream(t *testing.T) {
+// A real client during heavy traffic: every request that was sent gets a complete response. The
+// last ones announce the end.
+func TestStopCutsNoStream(t *testing.T) {
 	var total atomic.Int64
 	warm := make(chan struct{})
 	var once sync.Once
-	r, config := second(t, func(c *Config) { c.Grace = time.Second }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	r, config := h2Server(t, func(c *Config) { c.Grace = time.Second }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if total.Load() > 500 {
 			once.Do(func() { close(warm) })
 		}
@@ -458,11 +457,11 @@ func streaming(wire *http.Transport, url string, total *atomic.Int64) error {
 	}
 }
 
-// TestGoAway: what is in at the Stop finishes; a client that asks nothing is told, and delays
-// nothing; nor does one that said nothing behind its handshake.
-func TestGoAway(t *testing.T) {
+// TestStopSendsGoAway: requests in progress at Stop complete. Clients without a request get a
+// GOAWAY and delay nothing, even without data after the handshake.
+func TestStopSendsGoAway(t *testing.T) {
 	in, let := make(chan struct{}), make(chan struct{})
-	r, client := second(t, func(c *Config) {
+	r, client := h2Server(t, func(c *Config) {
 		c.Grace, c.Finish, c.Header, c.Read, c.Idle = time.Nanosecond, time.Hour, time.Hour, time.Hour, time.Hour
 	}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(in)
@@ -497,15 +496,16 @@ func TestGoAway(t *testing.T) {
 	}
 }
 
-// TestAHandshakeThatHangs ends, holds up no other, and no end.
-func TestAHandshakeThatHangs(t *testing.T) {
+// TestHandshakeTimesOut: an unfinished handshake ends, and delays neither others nor the
+// shutdown.
+func TestHandshakeTimesOut(t *testing.T) {
 	late := make(chan struct{}, 1)
 	up := make(chan net.Addr, 1)
 	c := local()
 	server, client := shows(t, false)
 	c.TLS = server
-	s := New(c, saying("here"), Hooks{Up: func(a net.Addr) { up <- a }, Greeted: func(g Greeting) {
-		if g == GreetedLate {
+	s := New(c, respondWith("here"), Hooks{Listening: func(a net.Addr) { up <- a }, HandshakeDone: func(g HandshakeResult) {
+		if g == HandshakeTimeout {
 			late <- struct{}{}
 		}
 	}}, quietly)
@@ -513,7 +513,7 @@ func TestAHandshakeThatHangs(t *testing.T) {
 	go func() { r.ended <- s.Run(context.Background()) }()
 	r.addr = <-up
 	hangs := r.dial(t)
-	if _, err := hangs.Write([]byte{22, 3, 1, 1, 0}); err != nil { // the first of a ClientHello
+	if _, err := hangs.Write([]byte{22, 3, 1, 1, 0}); err != nil { // the beginning of a ClientHello
 		t.Fatal(err)
 	}
 	if _, err := r.greets(t, client); err != nil {
@@ -523,7 +523,7 @@ func TestAHandshakeThatHangs(t *testing.T) {
 		t.Errorf("ended with %v", err)
 	}
 	<-late
-	_ = r.dial(t) // says nothing
+	_ = r.dial(t) // without data
 	s.Kill()
 	if err := <-r.ended; err != nil {
 		t.Errorf("ended with %v", err)

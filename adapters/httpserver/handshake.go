@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// direct accepts connections without TLS.
-type direct struct{ *listener }
+// plainListener accepts connections without TLS.
+type plainListener struct{ *listener }
 
-func (d direct) Accept() (net.Conn, error) {
+func (d plainListener) Accept() (net.Conn, error) {
 	c, err := d.take()
 	if err != nil {
 		return nil, err
@@ -21,16 +21,17 @@ func (d direct) Accept() (net.Conn, error) {
 	return &guard{Conn: c}, nil
 }
 
-// shaking limits the time of a TLS handshake.
-const shaking = 2 * time.Second
+// handshakeTimeout limits the time of a TLS handshake.
+const handshakeTimeout = 2 * time.Second
 
-// secured accepts connections after their TLS handshake: HTTP/2 connections as they are, HTTP/1 connections
-// with a guard that sees their plain text. Handshakes run concurrently, one for each connection.
-type secured struct {
+// tlsListener accepts connections after their TLS handshake: HTTP/2 connections as they are,
+// HTTP/1 connections with a guard that sees their plain text. Handshakes run concurrently, one
+// for each connection.
+type tlsListener struct {
 	*listener
 	config   *tls.Config
 	patience time.Duration // timeout of a handshake
-	done     func(Greeting)
+	done     func(HandshakeResult)
 	ready    chan arrival
 	over     chan struct{} // closed when no more connections are accepted
 }
@@ -40,26 +41,28 @@ type arrival struct {
 	err  error
 }
 
-// A Greeting is the result of a TLS handshake.
-type Greeting uint8
+// A HandshakeResult is the result of a TLS handshake.
+type HandshakeResult uint8
 
 // Results of a handshake.
 const (
-	Greeted     Greeting = iota
-	GreetedLate          // timeout
-	Ungreeted            // client and server did not agree, or the client closed the connection
-	Greetings
+	HandshakeCompleted HandshakeResult = iota
+	HandshakeTimeout                   // timeout
+	HandshakeFailed                    // client and server did not agree, or the client closed the connection
+	NumHandshakeResults
 )
 
-func (g Greeting) String() string { return [Greetings]string{"done", "timeout", "failed"}[g] }
+func (g HandshakeResult) String() string {
+	return [NumHandshakeResults]string{"done", "timeout", "failed"}[g]
+}
 
-func secure(l *listener, config *tls.Config, patience time.Duration, done func(Greeting)) *secured {
-	return &secured{listener: l, config: config, patience: min(patience, shaking), done: done,
+func secure(l *listener, config *tls.Config, patience time.Duration, done func(HandshakeResult)) *tlsListener {
+	return &tlsListener{listener: l, config: config, patience: min(patience, handshakeTimeout), done: done,
 		ready: make(chan arrival), over: make(chan struct{})}
 }
 
 // Accept returns the next connection whose handshake is complete, also during a shutdown.
-func (s *secured) Accept() (net.Conn, error) {
+func (s *tlsListener) Accept() (net.Conn, error) {
 	select {
 	case a := <-s.ready:
 		return a.conn, a.err
@@ -70,7 +73,7 @@ func (s *secured) Accept() (net.Conn, error) {
 
 // Run accepts connections until the listener is closed, and performs their handshakes. It returns when all
 // handshakes have ended. The end of ctx aborts them.
-func (s *secured) Run(ctx context.Context) error {
+func (s *tlsListener) Run(ctx context.Context) error {
 	defer close(s.over)
 	var hands sync.WaitGroup
 	defer hands.Wait()
@@ -86,12 +89,12 @@ func (s *secured) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		hands.Go(func() { s.shake(ctx, c) })
+		hands.Go(func() { s.handshake(ctx, c) })
 	}
 }
 
 // give passes a to Accept. It returns false if ctx ends first.
-func (s *secured) give(ctx context.Context, a arrival) bool {
+func (s *tlsListener) give(ctx context.Context, a arrival) bool {
 	select {
 	case s.ready <- a:
 		return true
@@ -100,10 +103,10 @@ func (s *secured) give(ctx context.Context, a arrival) bool {
 	}
 }
 
-// shake performs the handshake of one connection.
-func (s *secured) shake(ctx context.Context, c *conn) {
-	c.veiled = true
-	c.waits.Store(false) // it may become an HTTP/2 connection
+// handshake performs the handshake of one connection.
+func (s *tlsListener) handshake(ctx context.Context, c *conn) {
+	c.isTLS = true
+	c.awaitsHeader.Store(false) // it may become an HTTP/2 connection
 	t := tls.Server(c, s.config)
 	limited, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -118,7 +121,7 @@ func (s *secured) shake(ctx context.Context, c *conn) {
 	}
 	a := arrival{conn: t}
 	if t.ConnectionState().NegotiatedProtocol == "h2" {
-		c.speaks() // an HTTP/2 client sends its preface at once, and net/http accepts no wrapped tls.Conn
+		c.noteReceived() // an HTTP/2 client sends its preface at once, and net/http accepts no wrapped tls.Conn
 		c.idle.Store(true)
 	} else {
 		a.conn = seal(t, c)
@@ -128,14 +131,14 @@ func (s *secured) shake(ctx context.Context, c *conn) {
 	}
 }
 
-func greeting(err, limit error) Greeting {
+func greeting(err, limit error) HandshakeResult {
 	switch {
 	case err == nil:
-		return Greeted
+		return HandshakeCompleted
 	case limit != nil:
-		return GreetedLate
+		return HandshakeTimeout
 	}
-	return Ungreeted
+	return HandshakeFailed
 }
 
 // explain answers a plain HTTP request on a TLS listener.

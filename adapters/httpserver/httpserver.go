@@ -7,7 +7,6 @@ package httpserver
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +21,8 @@ import (
 	"time"
 )
 
-// ErrCut reports that requests were still in progress at the end of Config.Finish.
-var ErrCut = errors.New("httpserver: requests were cut at the deadline")
+// ErrShutdown reports that requests were still in progress at the end of Config.Finish.
+var ErrShutdown = errors.New("httpserver: requests were cut at the deadline")
 
 // Config has the address, limits and timeouts of a server.
 type Config struct {
@@ -37,7 +36,7 @@ type Config struct {
 	Request   time.Duration // for the handler
 	Write     time.Duration // for the client to take the response
 	Idle      time.Duration // of a connection without a request
-	Grace     time.Duration // after Stop: clients are told to close, new requests are still served
+	Grace     time.Duration // after Stop: clients are asked to close, new requests are still served
 	Finish    time.Duration // after Stop: for requests in progress, including the grace
 	TLS       *TLS          // only for a TCP address; nil: no TLS
 }
@@ -51,40 +50,41 @@ func Default(address string) Config {
 
 // Hooks are called when something happens. They must not block. Each may be nil.
 type Hooks struct {
-	Up      func(net.Addr) // connections are accepted from now on
-	Refused func()         // a connection or an HTTP/2 request above Config.MaxConns was closed
+	Listening func(net.Addr) // connections are accepted from now on
+	Refused   func()         // a connection or an HTTP/2 request above Config.MaxConns was closed
 	// PeerShare returns how many connections the peer at an address may have; 0 is as many as the
 	// listener. All addresses of a network /64 of IPv6 are one peer.
-	PeerShare   func(from netip.Addr) int
-	PeerRefused func()         // a connection above the share of its peer was closed, because none of the peer was idle
-	IdleClosed  func(by Bound) // an idle connection was closed to make room for a new one
-	Open        func(by int)   // the number of connections changed by 1 or -1
-	Stream      func(by int)   // the number of HTTP/2 requests in progress changed by 1 or -1
-	Greeted     func(Greeting) // a TLS handshake ended
-	Smuggle     func()         // a request was rejected because its end is ambiguous
+	PeerShare        func(from netip.Addr) int
+	PeerRefused      func()                // a connection above the share of its peer was closed, because none of the peer was idle
+	IdleClosed       func(by ConnLimit)    // an idle connection was closed to make room for a new one
+	Open             func(by int)          // the number of connections changed by 1 or -1
+	Stream           func(by int)          // the number of HTTP/2 requests in progress changed by 1 or -1
+	HandshakeDone    func(HandshakeResult) // a TLS handshake ended
+	AmbiguousRequest func()                // a request was rejected because its end is ambiguous
+	Flooded          func()                // an HTTP/2 connection was closed because its client sent too many frames without progress
 }
 
 // Server serves one handler at one address. Run may be called again after it failed: a port that the
 // system chose is used again.
 type Server struct {
-	config  Config
-	handler http.Handler
-	hooks   Hooks
-	log     *slog.Logger
-	stop    chan struct{}
-	kill    chan struct{}
-	stopped sync.Once
-	killed  sync.Once
-	ending  atomic.Bool
-	guests  *guests
-	streams atomic.Int64 // HTTP/2 requests in progress
-	bound   string       // the resolved Address
-	now     func() time.Time
+	config   Config
+	handler  http.Handler
+	hooks    Hooks
+	log      *slog.Logger
+	stop     chan struct{}
+	kill     chan struct{}
+	stopped  sync.Once
+	killed   sync.Once
+	ending   atomic.Bool
+	admitted *requestGroup
+	streams  atomic.Int64 // HTTP/2 requests in progress
+	bound    string       // the resolved Address
+	now      func() time.Time
 }
 
 // New returns a server that does not listen yet.
 func New(c Config, h http.Handler, hooks Hooks, log *slog.Logger) *Server {
-	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address, guests: newGuests(), now: time.Now,
+	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address, admitted: newRequestGroup(), now: time.Now,
 		stop: make(chan struct{}), kill: make(chan struct{})}
 }
 
@@ -104,18 +104,18 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	whole, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	cancel := func() { end(ErrCut) }
+	cancel := func() { end(ErrShutdown) }
 	defer context.AfterFunc(ctx, cancel)()
 	defer cancel() // ends handlers that are left after Kill
 	srv := s.server(whole)
-	if s.hooks.Up != nil {
-		s.hooks.Up(l.Addr())
+	if s.hooks.Listening != nil {
+		s.hooks.Listening(l.Addr())
 	}
 	served := make(chan error, 1)
-	var door net.Listener = direct{l}
+	var door net.Listener = plainListener{l}
 	if s.config.TLS != nil && l.Addr().Network() == "tcp" {
-		hands := secure(l, s.config.TLS.config, s.config.Header, s.hooks.Greeted)
-		door = hands
+		hands := secure(l, s.config.TLS.config, s.config.Header, s.hooks.HandshakeDone)
+		door = &guardedFrames{Listener: hands, of: s, server: srv}
 		defer func() { <-hands.over }()
 		go hands.Run(whole) //nolint:errcheck // it never fails, and the deferred receive waits for it
 	}
@@ -133,7 +133,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	cancel()
 	_ = srv.Close() // closing twice is not an error, and nothing can be done about others
-	s.leave()
+	s.awaitAborted()
 	if e := <-served; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
 		s.log.Warn("listener shutdown failed", "address", s.bound, "err", e)
 	}
@@ -149,10 +149,10 @@ func settles(c net.Conn, is http.ConnState) {
 	if under == nil {
 		return
 	}
-	if _, second := c.(*tls.Conn); second {
+	if isHTTP2(c) {
 		under.idle.Store(is == http.StateIdle)
 	} else {
-		under.rests(is)
+		under.setState(is)
 	}
 	under.turns(is)
 }
@@ -200,23 +200,23 @@ func (l serverLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// finish shuts down gracefully. First clients are told to close, and new requests are served while
-// others finish. Then the listener is closed without resetting connections that have reached it. Then
-// the remaining requests have until Config.Finish.
+// finish shuts down gracefully. First clients are asked to close, and new requests are served
+// while others finish. Then the listener is closed without resetting connections that have
+// reached it. Then the remaining requests have until Config.Finish.
 func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) error {
 	if !s.wait(ctx, s.config.Grace, nil) {
 		return nil
 	}
 	quiet, cancel := context.WithTimeout(ctx, s.config.Finish)
 	defer cancel()
-	if !s.wait(ctx, s.config.Finish-s.config.Grace, s.guests.last()) {
+	if !s.wait(ctx, s.config.Finish-s.config.Grace, s.admitted.close()) {
 		return nil
 	}
 	l.shut()
 	if !s.wait(ctx, s.config.Finish, l.closed) {
 		return nil
 	}
-	if !s.hear(quiet, l) {
+	if !s.awaitHeaders(quiet, l) {
 		return nil
 	}
 	l.dropUnheard()
@@ -232,7 +232,7 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	cancel()
 	<-shut
 	if l.count() > 0 && ctx.Err() == nil && !s.dead() {
-		return ErrCut
+		return ErrShutdown
 	}
 	return nil
 }
@@ -240,12 +240,12 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 // dropInterval is the time between two looks for connections to drop, once the grace is over.
 const dropInterval = 10 * time.Millisecond
 
-// hear waits until no request header is partly received, and every new connection has sent something or
-// the grace is over: the shutdown of net/http drops such connections. It stops waiting when ctx ends. It
-// returns false if the server was killed.
-func (s *Server) hear(ctx context.Context, l *listener) bool {
+// awaitHeaders waits until no request header is partly received, and every new connection has
+// sent something or the grace is over: the shutdown of net/http drops such connections. It stops
+// waiting when ctx ends. It returns false if the server was killed.
+func (s *Server) awaitHeaders(ctx context.Context, l *listener) bool {
 	until := time.Now().Add(s.config.Grace)
-	for (l.asked() || time.Now().Before(until) && len(l.unheard()) > 0) && s.wait(ctx, time.Millisecond, nil) {
+	for (l.isReadingHeader() || time.Now().Before(until) && len(l.unheard()) > 0) && s.wait(ctx, time.Millisecond, nil) {
 	}
 	return !s.dead()
 }
@@ -265,12 +265,12 @@ func (s *Server) wait(ctx context.Context, d time.Duration, done <-chan struct{}
 	return true
 }
 
-// leave waits for aborted handlers, at most for the grace, so that they can record it.
-func (s *Server) leave() {
+// awaitAborted waits for aborted handlers, at most for the grace, so that they can record it.
+func (s *Server) awaitAborted() {
 	t := time.NewTimer(s.config.Grace)
 	defer t.Stop()
 	select {
-	case <-s.guests.last():
+	case <-s.admitted.close():
 	case <-t.C:
 	}
 }
@@ -287,18 +287,18 @@ func (s *Server) dead() bool {
 // closing adds Connection: close to every response that begins after Stop, and rejects malformed requests.
 func (s *Server) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.guests.come() {
-			defer s.guests.leave()
+		if s.admitted.enter() {
+			defer s.admitted.leave()
 		}
 		if r.ProtoMajor == 2 {
 			defer s.stream(-1)
 			if s.stream(1) > int64(s.config.MaxConns) {
-				told(s.hooks.Refused)
+				callHook(s.hooks.Refused)
 				panic(http.ErrAbortHandler) // a response could block on a client that does not read
 			}
 		}
 		if err := admit(r); err != nil {
-			told(s.hooks.Smuggle)
+			callHook(s.hooks.AmbiguousRequest)
 			refuse(w, err)
 			return
 		}
@@ -306,7 +306,7 @@ func (s *Server) closing(h http.Handler) http.Handler {
 			w.Header()["Content-Length"] = []string{"0"} // it asks about the server, not about a resource
 			return
 		}
-		h.ServeHTTP(&answer{ResponseWriter: w, ending: &s.ending}, r)
+		h.ServeHTTP(&responseWriter{ResponseWriter: w, ending: &s.ending}, r)
 	})
 }
 
@@ -318,7 +318,7 @@ func (s *Server) stream(by int) int64 {
 	return s.streams.Add(int64(by))
 }
 
-func told(hook func()) {
+func callHook(hook func()) {
 	if hook != nil {
 		hook()
 	}
@@ -332,27 +332,27 @@ func refuse(w http.ResponseWriter, why error) {
 	_, _ = io.WriteString(w, "400 Bad Request: "+why.Error()) // a client that does not read it needs nothing else
 }
 
-// An answer decides when its header is sent whether the connection will be closed, not when the request
+// A responseWriter decides when its header is sent whether the connection will be closed, not when the request
 // arrived: after a request that was in progress at Stop, the client must not use the connection again.
-type answer struct {
+type responseWriter struct {
 	http.ResponseWriter
 	ending *atomic.Bool
 	begun  bool
 }
 
-func (a *answer) WriteHeader(status int) {
+func (a *responseWriter) WriteHeader(status int) {
 	if status >= http.StatusOK { // else it is informational, and the final response follows
 		a.begin()
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
-func (a *answer) Write(b []byte) (int, error) {
+func (a *responseWriter) Write(b []byte) (int, error) {
 	a.begin()
 	return a.ResponseWriter.Write(b)
 }
 
-func (a *answer) begin() {
+func (a *responseWriter) begin() {
 	if !a.begun && a.ending.Load() {
 		a.Header()["Connection"] = []string{"close"}
 	}
@@ -360,4 +360,4 @@ func (a *answer) begin() {
 }
 
 // Unwrap returns the wrapped writer to http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }

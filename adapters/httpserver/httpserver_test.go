@@ -22,7 +22,7 @@ import (
 
 var quietly = slog.New(slog.DiscardHandler)
 
-// net/http lingers for half a second where it answered before the request was read.
+// net/http lingers for half a second if it answered before the request was read.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
@@ -32,14 +32,14 @@ type running struct {
 	*Server
 	addr  net.Addr
 	ended chan error
-	open  atomic.Int64 // connections, as the server tells
+	open  atomic.Int64 // connections, as reported by the hook
 }
 
 func start(t *testing.T, c Config, h http.Handler, refused func()) *running {
 	t.Helper()
 	up := make(chan net.Addr, 1)
 	r := &running{ended: make(chan error, 1)}
-	s := New(c, h, Hooks{Up: func(a net.Addr) { up <- a }, Refused: refused, Open: func(by int) { r.open.Add(int64(by)) }}, quietly)
+	s := New(c, h, Hooks{Listening: func(a net.Addr) { up <- a }, Refused: refused, Open: func(by int) { r.open.Add(int64(by)) }}, quietly)
 	r.Server = s
 	go func() { r.ended <- s.Run(context.Background()) }()
 	select {
@@ -63,15 +63,15 @@ func (r *running) dial(t *testing.T) net.Conn {
 
 const hello = "GET / HTTP/1.1\r\nHost: node\r\n\r\n"
 
-// ask sends one request and reads its whole answer.
+// ask sends one request and reads the whole response.
 func ask(c net.Conn, from *bufio.Reader) (status int, closes bool, body string, err error) {
 	if _, err = io.WriteString(c, hello); err != nil {
 		return 0, false, "", err
 	}
-	return hear(from)
+	return readResponse(from)
 }
 
-func hear(from *bufio.Reader) (status int, closes bool, body string, err error) {
+func readResponse(from *bufio.Reader) (status int, closes bool, body string, err error) {
 	resp, err := http.ReadResponse(from, nil)
 	if err != nil {
 		return 0, false, "", err
@@ -81,7 +81,7 @@ func hear(from *bufio.Reader) (status int, closes bool, body string, err error) 
 	return resp.StatusCode, resp.Close, string(b), err
 }
 
-func saying(text string) http.Handler {
+func respondWith(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 }
 
@@ -90,7 +90,7 @@ func local() Config { return Default("127.0.0.1:0") }
 func TestServesUntilStopped(t *testing.T) {
 	c := local()
 	c.Grace = 0
-	r := start(t, c, saying("here"), nil)
+	r := start(t, c, respondWith("here"), nil)
 	conn := r.dial(t)
 	status, closes, body, err := ask(conn, bufio.NewReader(conn))
 	if status != 200 || closes || body != "here" || err != nil {
@@ -109,12 +109,12 @@ func TestServesUntilStopped(t *testing.T) {
 	}
 }
 
-func TestTakesTheSamePortAgain(t *testing.T) {
-	s := New(local(), saying("here"), Hooks{}, quietly)
+func TestPortIsReused(t *testing.T) {
+	s := New(local(), respondWith("here"), Hooks{}, quietly)
 	var ports [2]string
 	for i := range ports {
 		ctx, cancel := context.WithCancel(context.Background())
-		s.hooks.Up = func(a net.Addr) { ports[i] = a.String(); cancel() }
+		s.hooks.Listening = func(a net.Addr) { ports[i] = a.String(); cancel() }
 		if err := s.Run(ctx); err != nil {
 			t.Fatalf("run %d: %v", i, err)
 		}
@@ -124,16 +124,16 @@ func TestTakesTheSamePortAgain(t *testing.T) {
 	}
 }
 
-func TestAnAddressThatCannotBeTakenIsOneSentence(t *testing.T) {
-	r := start(t, local(), saying(""), nil)
+func TestListenErrorsAreSentences(t *testing.T) {
+	r := start(t, local(), respondWith(""), nil)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		address, says string
-		is            error
+		address, message string
+		is               error
 	}{
 		{r.addr.String(), "cannot listen on " + r.addr.String() + ": another process listens there", ErrInUse},
 		{"nowhere", "cannot listen on nowhere: an address is host:port or unix:path", ErrAddress},
@@ -141,12 +141,12 @@ func TestAnAddressThatCannotBeTakenIsOneSentence(t *testing.T) {
 		{"unix:" + dir, "cannot listen on unix:" + dir + ": what is there is no socket, and is left alone", ErrNoSocket},
 		{"unix:" + dir + "/none/sock", "cannot listen on unix:" + dir + "/none/sock: bind: no such file or directory", syscall.ENOENT},
 	} {
-		if err := Free(t.Context(), "127.0.0.1:0", c.address); !errors.Is(err, c.is) || err.Error() != c.says {
+		if err := CheckAddresses(t.Context(), "127.0.0.1:0", c.address); !errors.Is(err, c.is) || err.Error() != c.message {
 			t.Errorf("%s is free: %v", c.address, err)
-			continue // a server would listen there, without end
+			continue // a server would listen there without end
 		}
-		s := New(Default(c.address), saying(""), Hooks{}, quietly)
-		if err := s.Run(context.Background()); !errors.Is(err, c.is) || err.Error() != c.says {
+		s := New(Default(c.address), respondWith(""), Hooks{}, quietly)
+		if err := s.Run(context.Background()); !errors.Is(err, c.is) || err.Error() != c.message {
 			t.Errorf("%s: %v", c.address, err)
 		}
 	}
@@ -155,15 +155,15 @@ func TestAnAddressThatCannotBeTakenIsOneSentence(t *testing.T) {
 	}
 }
 
-// TestFreeIsOfAllAtOnce: one address by two names is not free for two, and what was found free
-// is so afterwards.
-func TestFreeIsOfAllAtOnce(t *testing.T) {
+// TestCheckAddressesOfAll: one address by two names cannot be used twice, and an address that was
+// free stays so.
+func TestCheckAddressesOfAll(t *testing.T) {
 	dir := t.TempDir()
-	if err := Free(t.Context(), "unix:"+dir+"/sock", "unix:"+dir+"/./sock"); !errors.Is(err, ErrInUse) {
+	if err := CheckAddresses(t.Context(), "unix:"+dir+"/sock", "unix:"+dir+"/./sock"); !errors.Is(err, ErrInUse) {
 		t.Errorf("one for two: %v", err)
 	}
 	for range 2 {
-		if err := Free(t.Context(), "unix:"+dir+"/sock", "unix:"+dir+"/other", "127.0.0.1:0", "127.0.0.1:0"); err != nil {
+		if err := CheckAddresses(t.Context(), "unix:"+dir+"/sock", "unix:"+dir+"/other", "127.0.0.1:0", "127.0.0.1:0"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -176,22 +176,22 @@ func TestUnixSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.SetUnlinkOnClose(false)
-	_ = l.Close() // somebody died and left it
+	_ = l.Close() // a process has died and left it
 
 	c := Default("unix:" + path)
 	c.Grace = 0
-	r := start(t, c, saying("here"), nil)
+	r := start(t, c, respondWith("here"), nil)
 	conn := r.dial(t)
 	if _, _, body, err := ask(conn, bufio.NewReader(conn)); body != "here" || err != nil {
 		t.Fatalf("answered %q, %v", body, err)
 	}
-	second := New(c, saying(""), Hooks{}, quietly)
+	second := New(c, respondWith(""), Hooks{}, quietly)
 	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := second.Run(soon); !errors.Is(err, ErrInUse) {
 		t.Fatalf("a second one: %v", err)
 	}
-	if err := Free(t.Context(), c.Address); !errors.Is(err, ErrInUse) {
+	if err := CheckAddresses(t.Context(), c.Address); !errors.Is(err, ErrInUse) {
 		t.Fatalf("it is free: %v", err)
 	}
 	r.Stop()
@@ -203,7 +203,7 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
+func TestConnectionAboveLimitIsClosed(t *testing.T) {
 	c := local()
 	c.MaxConns = 2
 	var refused atomic.Int64
@@ -234,7 +234,7 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	}
 	free()
 	_ = first.Close()
-	for { // until the server has seen it
+	for { // until the server has accepted it
 		again := r.dial(t)
 		if _, _, body, err := ask(again, bufio.NewReader(again)); err == nil && body == "here" {
 			break
@@ -246,10 +246,10 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	}
 }
 
-func TestASlowOrLongHeaderEnds(t *testing.T) {
+func TestHeaderLimits(t *testing.T) {
 	c := local()
 	c.Header, c.Read = 10*time.Millisecond, 10*time.Millisecond
-	r := start(t, c, saying("here"), nil)
+	r := start(t, c, respondWith("here"), nil)
 	slow := r.dial(t)
 	if _, err := io.WriteString(slow, hello[:10]); err != nil {
 		t.Fatal(err)
@@ -257,9 +257,9 @@ func TestASlowOrLongHeaderEnds(t *testing.T) {
 	if b, err := io.ReadAll(slow); err != nil || strings.Contains(string(b), "here") {
 		t.Fatalf("a slow header got %q, %v", b, err)
 	}
-	long := start(t, local(), saying("here"), nil).dial(t)
+	long := start(t, local(), respondWith("here"), nil).dial(t)
 	go func() { _, _ = io.WriteString(long, "GET / HTTP/1.1\r\nHost: node\r\nX: "+strings.Repeat("x", 64<<10)) }()
-	if status, _, _, err := hear(bufio.NewReader(long)); status != http.StatusRequestHeaderFieldsTooLarge {
+	if status, _, _, err := readResponse(bufio.NewReader(long)); status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Fatalf("a long header got %d, %v", status, err)
 	}
 }

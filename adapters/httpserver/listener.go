@@ -23,9 +23,9 @@ var (
 	ErrAddress  = errors.New("an address is host:port or unix:path")
 )
 
-// Free returns an error of one sentence if the addresses cannot all be listened on at once. It removes
+// CheckAddresses returns an error of one sentence if the addresses cannot all be listened on at once. It removes
 // Unix sockets that no process listens on.
-func Free(ctx context.Context, addresses ...string) error {
+func CheckAddresses(ctx context.Context, addresses ...string) error {
 	for _, bound := range addresses {
 		l, err := taken(ctx, bound)
 		if err != nil {
@@ -127,12 +127,12 @@ type listener struct {
 	crowd crowdLog
 	now   func() time.Time
 
-	mu    sync.Mutex // guards the fields up to over; never held while blocking
-	open  map[*conn]struct{}
-	peers map[netip.Addr]*peer // those that have connections
-	rest  resting
-	none  chan struct{} // closed when over is set and no connection is open
-	over  bool          // no more connections are accepted
+	mu       sync.Mutex // guards the fields up to over; never held while blocking
+	open     map[*conn]struct{}
+	peers    map[netip.Addr]*peer // those that have connections
+	rest     restingConns
+	drained  chan struct{} // closed when over is set and no connection is open
+	hasEnded bool          // no more connections are accepted
 
 	shutting atomic.Pointer[time.Time] // until when connections that have begun are accepted; nil: no shutdown
 	late     int                       // connections accepted after that time
@@ -141,8 +141,8 @@ type listener struct {
 }
 
 func newListener(inner net.Listener, most int) *listener {
-	return &listener{Listener: inner, most: most, open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer), rest: newResting(BoundTotal), now: time.Now,
-		none: make(chan struct{}), closed: make(chan struct{})}
+	return &listener{Listener: inner, most: most, open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer), rest: newResting(ConnLimitTotal), now: time.Now,
+		drained: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // take returns the next connection that is within the limits.
@@ -154,7 +154,7 @@ func (l *listener) take() (*conn, error) {
 				if err == nil {
 					_ = inner.Close()
 				}
-				return nil, l.last()
+				return nil, l.closeListener()
 			}
 			looks = l.look(looks, err, *until)
 			if err != nil {
@@ -166,8 +166,8 @@ func (l *listener) take() (*conn, error) {
 		}
 		from := addressOf(inner.RemoteAddr())
 		c := &conn{Conn: inner, of: l, from: from, peer: peerOf(from)}
-		c.waits.Store(true) // also before net/http reports its state
-		c.began.Store(l.now().UnixNano())
+		c.awaitsHeader.Store(true) // also before net/http reports its state
+		c.headerBegan.Store(l.now().UnixNano())
 		if l.add(c) {
 			return c, nil
 		}
@@ -188,12 +188,12 @@ func (l *listener) add(c *conn) bool {
 		l.enter(c)
 	}
 	l.mu.Unlock()
-	l.tellCrowd(c, closed, by, ok)
+	l.reportCrowd(c, closed, by, ok)
 	return ok
 }
 
-// tellCrowd closes connections that gave way, and reports them, or that the new one is refused.
-func (l *listener) tellCrowd(c *conn, closed [2]*conn, by Bound, ok bool) {
+// reportCrowd closes connections that gave way, and reports them, or that the new one is refused.
+func (l *listener) reportCrowd(c *conn, closed [2]*conn, by ConnLimit, ok bool) {
 	n := 0
 	for _, gone := range closed {
 		if gone == nil {
@@ -211,10 +211,10 @@ func (l *listener) tellCrowd(c *conn, closed [2]*conn, by Bound, ok bool) {
 	l.crowd.note(time.Now(), c.peer, by, n)
 	switch {
 	case ok:
-	case by == BoundPeer:
-		told(l.hooks.PeerRefused)
+	case by == ConnLimitPeer:
+		callHook(l.hooks.PeerRefused)
 	default:
-		told(l.hooks.Refused)
+		callHook(l.hooks.Refused)
 	}
 }
 
@@ -232,16 +232,16 @@ func (l *listener) remove(c *conn) {
 }
 
 func (l *listener) settle() {
-	if l.over && len(l.open) == 0 {
+	if l.hasEnded && len(l.open) == 0 {
 		select {
-		case <-l.none:
+		case <-l.drained:
 		default:
-			close(l.none)
+			close(l.drained)
 		}
 	}
 }
 
-func (l *listener) empty() <-chan struct{} { return l.none }
+func (l *listener) empty() <-chan struct{} { return l.drained }
 
 func (l *listener) count() int {
 	l.mu.Lock()
@@ -265,16 +265,16 @@ func (l *listener) dropSilent() {
 }
 
 func (l *listener) silent() []*conn {
-	return l.those(func(c *conn) bool { return !c.spoke.Load() || c.idle.Load() && c.warned.Load() })
+	return l.connsWhere(func(c *conn) bool { return !c.hasReceived.Load() || c.idle.Load() && c.gotGoAway.Load() })
 }
 
 // unheard returns the HTTP/1 connections on which nothing was received yet.
 func (l *listener) unheard() []*conn {
-	return l.those(func(c *conn) bool { return c.waits.Load() && !c.spoke.Load() })
+	return l.connsWhere(func(c *conn) bool { return c.awaitsHeader.Load() && !c.hasReceived.Load() })
 }
 
-// those returns the open connections for which so is true.
-func (l *listener) those(so func(*conn) bool) (found []*conn) {
+// connsWhere returns the open connections for which so is true.
+func (l *listener) connsWhere(so func(*conn) bool) (found []*conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
@@ -285,40 +285,40 @@ func (l *listener) those(so func(*conn) bool) (found []*conn) {
 	return found
 }
 
-// asked reports whether a request header is partly received on any connection.
-func (l *listener) asked() bool { return len(l.those((*conn).asks)) > 0 }
+// isReadingHeader reports whether a request header is partly received on any connection.
+func (l *listener) isReadingHeader() bool { return len(l.connsWhere((*conn).isReadingHeader)) > 0 }
 
 // A conn is a connection of a listener. Its Close removes it from the listener's list.
 type conn struct {
 	net.Conn
-	of     *listener
-	from   netip.Addr        // remote address; not valid for a Unix socket
-	peer   netip.Addr        // peer in whose share it counts; not valid: none
-	links  [Bounds]idleLinks // guarded by of.mu
-	veiled bool              // bytes read are of the TLS handshake, not of a request
-	spoke  atomic.Bool       // data of the client was received
-	idle   atomic.Bool       // an HTTP/2 connection without a request
-	waits  atomic.Bool       // an HTTP/1 connection whose next request header is not completely read
-	heard  atomic.Bool       // part of that header was received
-	began  atomic.Int64      // when the header or, before the first one, the connection began, in ns since 1970; 0: no header
-	rank   rank              // its list when it has no request; guarded by of.mu
-	keyed  atomic.Bool       // a request of it had a valid API key
-	over   atomic.Bool       // nothing more can be read
-	warned atomic.Bool       // something was sent on it since of.leaving: the GOAWAY, if it has no request
-	once   sync.Once
+	of              *listener
+	from            netip.Addr               // remote address; not valid for a Unix socket
+	peer            netip.Addr               // peer in whose share it counts; not valid: none
+	links           [NumConnLimits]idleLinks // guarded by of.mu
+	isTLS           bool                     // bytes read are of the TLS handshake, not of a request
+	hasReceived     atomic.Bool              // data of the client was received
+	idle            atomic.Bool              // an HTTP/2 connection without a request
+	awaitsHeader    atomic.Bool              // an HTTP/1 connection whose next request header is not completely read
+	hasHeaderPart   atomic.Bool              // part of that header was received
+	headerBegan     atomic.Int64             // when the header or, before the first one, the connection began, in ns since 1970; 0: no header
+	rank            rank                     // its list when it has no request; guarded by of.mu
+	isAuthenticated atomic.Bool              // a request of it had a valid API key
+	readEnded       atomic.Bool              // nothing more can be read
+	gotGoAway       atomic.Bool              // something was sent on it since of.leaving: the GOAWAY, if it has no request
+	once            sync.Once
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && !c.heard.Load() {
-		c.began.CompareAndSwap(0, c.of.now().UnixNano())
-		c.heard.Store(true)
+	if n > 0 && !c.hasHeaderPart.Load() {
+		c.headerBegan.CompareAndSwap(0, c.of.now().UnixNano())
+		c.hasHeaderPart.Store(true)
 	}
 	if err != nil {
-		c.over.Store(true)
+		c.readEnded.Store(true)
 	}
-	if n > 0 && !c.veiled {
-		c.speaks()
+	if n > 0 && !c.isTLS {
+		c.noteReceived()
 	}
 	return n, err
 }
@@ -327,32 +327,32 @@ func (c *conn) Write(b []byte) (int, error) {
 	leaving := c.of.leaving.Load()
 	n, err := c.Conn.Write(b)
 	if leaving {
-		c.warned.Store(true)
+		c.gotGoAway.Store(true)
 	}
 	return n, err
 }
 
-// rests records the state of an HTTP/1 connection.
-func (c *conn) rests(is http.ConnState) {
+// setState records the state of an HTTP/1 connection.
+func (c *conn) setState(is http.ConnState) {
 	waits := is == http.StateNew || is == http.StateIdle
 	if waits {
-		c.heard.Store(false)
+		c.hasHeaderPart.Store(false)
 		if is == http.StateIdle {
-			c.began.Store(0)
+			c.headerBegan.Store(0)
 		}
-		c.over.Store(false) // net/http ends its background read with a deadline
+		c.readEnded.Store(false) // net/http ends its background read with a deadline
 	}
-	c.waits.Store(waits)
+	c.awaitsHeader.Store(waits)
 }
 
-// asks reports whether a request header is partly received.
-func (c *conn) asks() bool {
-	return c.waits.Load() && !c.over.Load() && (c.heard.Load() || unread(c.Conn))
+// isReadingHeader reports whether a request header is partly received.
+func (c *conn) isReadingHeader() bool {
+	return c.awaitsHeader.Load() && !c.readEnded.Load() && (c.hasHeaderPart.Load() || unread(c.Conn))
 }
 
-func (c *conn) speaks() {
-	if !c.spoke.Load() {
-		c.spoke.Store(true)
+func (c *conn) noteReceived() {
+	if !c.hasReceived.Load() {
+		c.hasReceived.Store(true)
 	}
 }
 

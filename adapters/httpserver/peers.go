@@ -8,22 +8,24 @@ import (
 	"time"
 )
 
-// A Bound is a limit of connections.
-type Bound uint8
+// A ConnLimit is a limit of connections.
+type ConnLimit uint8
 
-// The bounds.
+// The limits.
 const (
-	BoundTotal Bound = iota // of the listener
-	BoundPeer               // of one peer of it
-	Bounds
+	ConnLimitTotal ConnLimit = iota // of the listener
+	ConnLimitPeer                   // of one peer of it
+	NumConnLimits
 )
 
-func (b Bound) String() string { return [Bounds]string{"max_conns", "max_conns_per_peer"}[b] }
+func (b ConnLimit) String() string {
+	return [NumConnLimits]string{"max_conns", "max_conns_per_peer"}[b]
+}
 
-// peer is what a listener knows of one peer that has connections.
+// peer is the state of one peer that has connections.
 type peer struct {
 	open int
-	rest resting
+	rest restingConns
 }
 
 // A rank orders the connections without a request at work: the first ones give way first.
@@ -36,10 +38,11 @@ const (
 	ranks
 )
 
-// resting has the connections without a request at work, of a listener or of one of its peers.
-type resting [ranks]idleList
+// restingConns has the connections without a request at work, of a listener or of one of its
+// peers.
+type restingConns [ranks]idleList
 
-func newResting(kind Bound) (r resting) {
+func newResting(kind ConnLimit) (r restingConns) {
 	for i := range r {
 		r[i].kind = kind
 	}
@@ -47,17 +50,32 @@ func newResting(kind Bound) (r resting) {
 }
 
 // list returns the list for a connection.
-func (r *resting) list(c *conn) *idleList { return &r[c.rank] }
+func (r *restingConns) list(c *conn) *idleList { return &r[c.rank] }
 
 // givesWay returns the connection to close for a new one, or nil: of the first rank that has one, the
-// one that rests for longest.
-func (r *resting) givesWay(now time.Time) *conn {
+// one that rests for longest. For headerGrace, a connection that was just accepted ranks behind idle
+// ones, and before those with a key: otherwise each newcomer would close the one before it.
+func (r *restingConns) givesWay(now time.Time) *conn {
+	var accepted *conn
 	for i := range r {
+		if rank(i) == rankKeyed && accepted != nil {
+			return accepted
+		}
 		if c := r[i].oldest(now); c != nil {
+			if rank(i) == rankFresh && c.isNew(now) {
+				accepted = c
+				continue
+			}
 			return c
 		}
 	}
 	return nil
+}
+
+// isNew reports whether a connection that has not completed a header was accepted within headerGrace.
+func (c *conn) isNew(now time.Time) bool {
+	began := c.headerBegan.Load()
+	return !c.readEnded.Load() && began > 0 && now.Sub(time.Unix(0, began)) < headerGrace
 }
 
 // addressOf returns the address of the other side of a connection. It is not valid if there is
@@ -92,7 +110,7 @@ type idleLinks struct {
 // idleList has idle connections, the longest idle one first. All of its methods take constant
 // time. A connection is in one list of each kind.
 type idleList struct {
-	kind        Bound
+	kind        ConnLimit
 	first, last *conn
 }
 
@@ -148,26 +166,26 @@ func (l *idleList) oldest(now time.Time) *conn {
 // mayGiveWay reports whether nothing has been received on a resting connection since it came or since
 // its last request, or whether a handshake or header that has begun is overdue.
 func (c *conn) mayGiveWay(now time.Time) bool {
-	if c.over.Load() || !c.heard.Load() && !unread(c.Conn) {
+	if c.readEnded.Load() || !c.hasHeaderPart.Load() && !unread(c.Conn) {
 		return true
 	}
-	began := c.began.Load()
+	began := c.headerBegan.Load()
 	return began > 0 && now.Sub(time.Unix(0, began)) >= headerGrace
 }
 
 // makeRoom closes resting connections if one more of a peer would be too many: those of the peer
 // itself if it has its share, else one of all. A connection with a request at work is never closed.
 // It returns those to be closed, and the bound that refuses the new one. The caller holds l.mu.
-func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by Bound, ok bool) {
+func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by ConnLimit, ok bool) {
 	from := &l.rest
 	switch {
 	case of != nil && share > 0 && of.open >= share:
-		from, by = &of.rest, BoundPeer
+		from, by = &of.rest, ConnLimitPeer
 	case len(l.open) < l.most:
 		return closed, by, true
 	}
 	for i := range closed { // two, so that a share that became smaller is reached
-		if i > 0 && (by == BoundTotal || of.open < share) {
+		if i > 0 && (by == ConnLimitTotal || of.open < share) {
 			break
 		}
 		if closed[i] = from.givesWay(l.now()); closed[i] != nil {
@@ -184,7 +202,7 @@ func (l *listener) enter(c *conn) {
 	if c.peer.IsValid() {
 		of := l.peers[c.peer]
 		if of == nil {
-			of = &peer{rest: newResting(BoundPeer)}
+			of = &peer{rest: newResting(ConnLimitPeer)}
 			l.peers[c.peer] = of
 		}
 		of.open++
@@ -226,7 +244,7 @@ func (l *listener) becomes(c *conn, idle bool) {
 		c.rank = rankIdle // its first header is complete
 		return
 	}
-	if c.rank == rankIdle && c.keyed.Load() && !c.links[BoundTotal].in {
+	if c.rank == rankIdle && c.isAuthenticated.Load() && !c.links[ConnLimitTotal].in {
 		c.rank = rankKeyed
 	}
 	l.rest.list(c).push(c)
@@ -250,7 +268,7 @@ type crowdLog struct {
 }
 
 // note counts idle connections that were closed for a new one, or the new one that was refused.
-func (g *crowdLog) note(now time.Time, from netip.Addr, by Bound, closed int) {
+func (g *crowdLog) note(now time.Time, from netip.Addr, by ConnLimit, closed int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed += closed; closed == 0 {

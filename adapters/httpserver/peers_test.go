@@ -27,13 +27,13 @@ func (r *running) dialFrom(t *testing.T, from string) (net.Conn, *bufio.Reader) 
 	return c, bufio.NewReader(c)
 }
 
-// crowded is a running server with what it told of connections that were too many.
+// crowded is a running server and its reports of connections above the limits.
 type crowded struct {
 	*running
-	closed          [Bounds]atomic.Int64
+	closed          [NumConnLimits]atomic.Int64
 	refused, byPeer atomic.Int64
 	log             *lockedText
-	later           atomic.Int64 // by which its clock is ahead
+	later           atomic.Int64 // offset of its clock
 }
 
 type lockedText struct {
@@ -57,14 +57,14 @@ func startCrowded(t *testing.T, c Config, share int, h http.Handler) *crowded {
 	t.Helper()
 	k := &crowded{running: &running{ended: make(chan error, 1)}, log: new(lockedText)}
 	up := make(chan net.Addr, 1)
-	k.Server = New(c, h, Hooks{Up: func(a net.Addr) { up <- a }, Open: func(by int) { k.open.Add(int64(by)) },
+	k.Server = New(c, h, Hooks{Listening: func(a net.Addr) { up <- a }, Open: func(by int) { k.open.Add(int64(by)) },
 		PeerShare: func(from netip.Addr) int {
 			if from == netip.MustParseAddr("127.0.0.9") {
 				return 0
 			}
 			return share
 		},
-		Refused: func() { k.refused.Add(1) }, PeerRefused: func() { k.byPeer.Add(1) }, IdleClosed: func(by Bound) { k.closed[by].Add(1) }},
+		Refused: func() { k.refused.Add(1) }, PeerRefused: func() { k.byPeer.Add(1) }, IdleClosed: func(by ConnLimit) { k.closed[by].Add(1) }},
 		slog.New(slog.NewTextHandler(k.log, nil)))
 	k.now = func() time.Time { return time.Now().Add(time.Duration(k.later.Load())) }
 	go func() { k.ended <- k.Run(context.Background()) }()
@@ -77,7 +77,7 @@ func startCrowded(t *testing.T, c Config, share int, h http.Handler) *crowded {
 	return k
 }
 
-// answered asks on a connection, and wants an answer.
+// answered sends a request on a connection and requires a response.
 func answered(t *testing.T, c net.Conn, from *bufio.Reader) {
 	t.Helper()
 	if _, _, body, err := ask(c, from); body != "here" || err != nil {
@@ -85,17 +85,17 @@ func answered(t *testing.T, c net.Conn, from *bufio.Reader) {
 	}
 }
 
-// until waits for what the server does in its own time.
+// until waits for an asynchronous effect of the server.
 func until(what func() bool) {
 	for !what() {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// TestThePeersLongestIdleConnectionGivesWay: a peer that has its share loses its own longest idle
-// connection, and no other peer loses one. A peer without a share has as many as there are.
-func TestThePeersLongestIdleConnectionGivesWay(t *testing.T) {
-	k := startCrowded(t, local(), 2, saying("here"))
+// TestLongestIdleConnectionOfPeerGivesWay: a peer at its share loses its own longest idle
+// connection, and no other peer loses one. A peer without a share may have as many as there are.
+func TestLongestIdleConnectionOfPeerGivesWay(t *testing.T) {
+	k := startCrowded(t, local(), 2, respondWith("here"))
 	other, otherFrom := k.dialFrom(t, "127.0.0.2")
 	until(func() bool { return k.open.Load() == 1 })
 	_, firstFrom := k.dialFrom(t, "127.0.0.1") // no request begins on it: it is idle from the start
@@ -107,15 +107,15 @@ func TestThePeersLongestIdleConnectionGivesWay(t *testing.T) {
 	if _, err := firstFrom.ReadByte(); err == nil {
 		t.Fatal("the longest idle connection of the peer is open")
 	}
-	until(func() bool { return k.closed[BoundPeer].Load() == 4 })
+	until(func() bool { return k.closed[ConnLimitPeer].Load() == 4 })
 	answered(t, other, otherFrom)
 	answered(t, last, lastFrom)
 	for range 4 {
 		_, _ = k.dialFrom(t, "127.0.0.9") // has no share
 	}
 	until(func() bool { return k.open.Load() == 1+2+4 })
-	if k.closed[BoundPeer].Load() != 4 || k.closed[BoundTotal].Load() != 0 || k.byPeer.Load() != 0 || k.refused.Load() != 0 {
-		t.Errorf("%d idle connections of the peer were closed, want 4", k.closed[BoundPeer].Load())
+	if k.closed[ConnLimitPeer].Load() != 4 || k.closed[ConnLimitTotal].Load() != 0 || k.byPeer.Load() != 0 || k.refused.Load() != 0 {
+		t.Errorf("%d idle connections of the peer were closed, want 4", k.closed[ConnLimitPeer].Load())
 	}
 	if lines := k.log.String(); strings.Count(lines, "connection limit reached") != 1 ||
 		!strings.Contains(lines, "limit=listen.max_conns_per_peer peer=127.0.0.1 idle_closed=1 refused=0") {
@@ -123,8 +123,8 @@ func TestThePeersLongestIdleConnectionGivesWay(t *testing.T) {
 	}
 }
 
-// TestAPeerWhoseConnectionsAreBusyGetsNoMore, while another peer does.
-func TestAPeerWhoseConnectionsAreBusyGetsNoMore(t *testing.T) {
+// TestBusyPeerGetsNoMoreConnections, while another peer does.
+func TestBusyPeerGetsNoMoreConnections(t *testing.T) {
 	begun, end := make(chan struct{}), make(chan struct{})
 	k := startCrowded(t, local(), 2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/waits" {
@@ -146,18 +146,18 @@ func TestAPeerWhoseConnectionsAreBusyGetsNoMore(t *testing.T) {
 	if _, err := from.ReadByte(); err == nil {
 		t.Fatal("the third connection is open")
 	}
-	if k.byPeer.Load() != 1 || k.closed[BoundPeer].Load() != 0 {
-		t.Errorf("%d were refused, %d closed", k.byPeer.Load(), k.closed[BoundPeer].Load())
+	if k.byPeer.Load() != 1 || k.closed[ConnLimitPeer].Load() != 0 {
+		t.Errorf("%d were refused, %d closed", k.byPeer.Load(), k.closed[ConnLimitPeer].Load())
 	}
 	other, otherFrom := k.dialFrom(t, "127.0.0.2")
 	answered(t, other, otherFrom)
 }
 
-// TestTheLongestIdleConnectionGivesWay where the listener has as many as it may.
-func TestTheLongestIdleConnectionGivesWay(t *testing.T) {
+// TestLongestIdleConnectionGivesWay if the listener is at its limit.
+func TestLongestIdleConnectionGivesWay(t *testing.T) {
 	c := local()
 	c.MaxConns = 2
-	k := startCrowded(t, c, 0, saying("here"))
+	k := startCrowded(t, c, 0, respondWith("here"))
 	_, firstFrom := k.dialFrom(t, "127.0.0.1")
 	_, _ = k.dialFrom(t, "127.0.0.2")
 	third, thirdFrom := k.dialFrom(t, "127.0.0.3")
@@ -165,17 +165,17 @@ func TestTheLongestIdleConnectionGivesWay(t *testing.T) {
 	if _, err := firstFrom.ReadByte(); err == nil {
 		t.Fatal("the longest idle connection is open")
 	}
-	if got := k.closed[BoundTotal].Load(); got != 1 || k.refused.Load() != 0 {
+	if got := k.closed[ConnLimitTotal].Load(); got != 1 || k.refused.Load() != 0 {
 		t.Errorf("%d were closed, %d refused", got, k.refused.Load())
 	}
 }
 
-// TestPeerOf: an address of IPv4 is a peer, and a network /64 of IPv6.
+// TestPeerOf: an IPv4 address is a peer, and so is an IPv6 /64 network.
 func TestPeerOf(t *testing.T) {
-	for said, want := range map[string]string{"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7",
+	for header, want := range map[string]string{"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7",
 		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "2001:db8:1:2::9": "2001:db8:1:2::", "2001:db8:1:3::9": "2001:db8:1:3::"} {
-		if got := peerOf(addressOf(&net.TCPAddr{IP: net.ParseIP(said)})); got.String() != want {
-			t.Errorf("%s: %v, want %s", said, got, want)
+		if got := peerOf(addressOf(&net.TCPAddr{IP: net.ParseIP(header)})); got.String() != want {
+			t.Errorf("%s: %v, want %s", header, got, want)
 		}
 	}
 	if peerOf(addressOf(&net.UnixAddr{})).IsValid() {
@@ -189,7 +189,7 @@ func TestCrowdLogIsOneLineForMany(t *testing.T) {
 	g := crowdLog{log: slog.New(slog.NewTextHandler(&b, nil)), address: "a"}
 	at, from := time.Unix(1000, 0), netip.MustParseAddr("10.0.0.1")
 	for i := range 100 {
-		g.note(at.Add(time.Duration(i)*crowdPause/50), from, BoundPeer, i%2)
+		g.note(at.Add(time.Duration(i)*crowdPause/50), from, ConnLimitPeer, i%2)
 	}
 	if n := strings.Count(b.String(), "\n"); n != 2 || !strings.Contains(b.String(), "idle_closed=25 refused=25") {
 		t.Errorf("%d lines:\n%s", n, &b)
@@ -201,7 +201,7 @@ func TestCrowdLogIsOneLineForMany(t *testing.T) {
 func TestUnfinishedHeadersGiveWay(t *testing.T) {
 	c := local()
 	c.MaxConns = 4
-	k := startCrowded(t, c, 0, saying("here"))
+	k := startCrowded(t, c, 0, respondWith("here"))
 	kept, keptFrom := k.dialFrom(t, "127.0.0.1")
 	answered(t, kept, keptFrom)
 	for range 3 {
@@ -217,7 +217,7 @@ func TestUnfinishedHeadersGiveWay(t *testing.T) {
 		answered(t, probe, from)
 	}
 	answered(t, kept, keptFrom)
-	if got := k.closed[BoundTotal].Load(); got != 3 || k.refused.Load() != 0 {
+	if got := k.closed[ConnLimitTotal].Load(); got != 3 || k.refused.Load() != 0 {
 		t.Errorf("%d were closed, %d refused, want 3 and 0", got, k.refused.Load())
 	}
 }
@@ -236,10 +236,10 @@ func TestHeaderOnItsWayIsNotBrokenOff(t *testing.T) {
 		"an overdue header":           {heard: true, began: now.Add(-headerGrace), want: true},
 		"the other side has ended it": {heard: true, over: true, began: now, want: true},
 	} {
-		x := &conn{Conn: line{}}
-		x.heard.Store(c.heard)
-		x.over.Store(c.over)
-		x.began.Store(c.began.UnixNano())
+		x := &conn{Conn: nullConn{}}
+		x.hasHeaderPart.Store(c.heard)
+		x.readEnded.Store(c.over)
+		x.headerBegan.Store(c.began.UnixNano())
 		if got := x.mayGiveWay(now); got != c.want {
 			t.Errorf("%s: may give way %v", what, got)
 		}
@@ -253,7 +253,7 @@ func TestConnectionsWithAKeyGiveWayLast(t *testing.T) {
 	c.MaxConns = 2
 	k := startCrowded(t, c, 0, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
-			Keyed(r.Context())
+			MarkAuthenticated(r.Context())
 		}
 		_, _ = io.WriteString(w, "here")
 	}))
@@ -267,13 +267,50 @@ func TestConnectionsWithAKeyGiveWayLast(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, resp.Body)
 	_ = resp.Body.Close()
-	stranger, strangerFrom := k.dialFrom(t, "127.0.0.2")
-	answered(t, stranger, strangerFrom)
+	other, otherFrom := k.dialFrom(t, "127.0.0.2")
+	answered(t, other, otherFrom)
 	k.later.Store(int64(headerGrace))
 	newer, newerFrom := k.dialFrom(t, "127.0.0.3")
 	answered(t, newer, newerFrom)
-	if _, err := strangerFrom.ReadByte(); err == nil {
+	if _, err := otherFrom.ReadByte(); err == nil {
 		t.Fatal("the connection without a key is open")
 	}
 	answered(t, keyed, keyedFrom)
+}
+
+// TestAcceptedConnectionKeepsItsPlace: within headerGrace, a connection without a header gives way after
+// idle ones and before those with a key. Among connections of one rank, the first one gives way.
+func TestAcceptedConnectionKeepsItsPlace(t *testing.T) {
+	now := time.Unix(1000, 0)
+	accepted := func(before time.Duration) *conn {
+		c := &conn{Conn: nullConn{}, rank: rankFresh}
+		c.headerBegan.Store(now.Add(-before).UnixNano())
+		return c
+	}
+	overdue, older, newer := accepted(headerGrace), accepted(headerGrace-1), accepted(0)
+	ended := accepted(0)
+	ended.readEnded.Store(true)
+	idle, later, keyed := &conn{Conn: nullConn{}, rank: rankIdle}, &conn{Conn: nullConn{}, rank: rankIdle}, &conn{Conn: nullConn{}, rank: rankKeyed}
+	for what, c := range map[string]struct{ all, want []*conn }{
+		"an idle one":        {[]*conn{older, newer, idle, later, keyed}, []*conn{idle, later, older, newer, keyed}},
+		"an overdue one":     {[]*conn{overdue, newer, idle}, []*conn{overdue, idle, newer}},
+		"one that has ended": {[]*conn{ended, idle}, []*conn{ended, idle}},
+		"one with a key":     {[]*conn{keyed, newer}, []*conn{newer, keyed}},
+		"only accepted ones": {[]*conn{older, newer}, []*conn{older, newer}},
+	} {
+		r := newResting(ConnLimitTotal)
+		for _, one := range c.all {
+			r.list(one).push(one)
+		}
+		for n, want := range c.want {
+			got := r.givesWay(now)
+			if got != want {
+				t.Fatalf("%s: another connection gave way as number %d", what, n)
+			}
+			r.list(got).remove(got)
+		}
+		if got := r.givesWay(now); got != nil {
+			t.Fatalf("%s: one more gave way", what)
+		}
+	}
 }

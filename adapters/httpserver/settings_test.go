@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestServerUsesEachLimit: every limit of the configuration is the one of net/http that it is
-// named after. No two values are the same, so that none can take the place of another.
+// TestServerUsesEachLimit: every limit of the configuration sets the limit of net/http with the
+// same meaning. All values differ, so that none can be confused.
 func TestServerUsesEachLimit(t *testing.T) {
 	c := Config{MaxHeader: 5 << 10, Streams: 7, Window: 70 << 10, Header: 11 * time.Second, Read: 13 * time.Second,
 		Request: 17 * time.Second, Write: 19 * time.Second, Idle: 23 * time.Second}
@@ -17,7 +17,7 @@ func TestServerUsesEachLimit(t *testing.T) {
 	for name, times := range map[string][2]time.Duration{
 		"ReadHeaderTimeout":      {is.ReadHeaderTimeout, c.Header},
 		"ReadTimeout":            {is.ReadTimeout, c.Read},
-		"WriteTimeout":           {is.WriteTimeout, c.Read + c.Request + c.Write}, // net/http counts it from the header on
+		"WriteTimeout":           {is.WriteTimeout, c.Read + c.Request + c.Write}, // net/http counts it from the end of the header
 		"IdleTimeout":            {is.IdleTimeout, c.Idle},
 		"HTTP2.WriteByteTimeout": {is.HTTP2.WriteByteTimeout, c.Write},
 	} {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// endless writes until nobody takes it, and tells how that ended.
+// endless writes until the client stops reading, and reports the error.
 func endless(ended chan<- error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		part := make([]byte, 64<<10)
@@ -30,8 +30,9 @@ func hasty(c *Config) {
 	c.Read, c.Request, c.Write = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
 }
 
-// TestAnAnswerThatNobodyTakes ends with its time, of HTTP/1 and of HTTP/2.
-func TestAnAnswerThatNobodyTakes(t *testing.T) {
+// TestUnreadResponseTimesOut: a response that is not read ends with its timeout, over HTTP/1 and
+// HTTP/2.
+func TestUnreadResponseTimesOut(t *testing.T) {
 	ended := make(chan error, 1)
 	c := local()
 	hasty(&c)
@@ -43,7 +44,7 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 		t.Errorf("of HTTP/1: %v", err)
 	}
 
-	r, client := second(t, hasty, endless(ended), nil)
+	r, client := h2Server(t, hasty, endless(ended), nil)
 	f := r.frames(t, client)
 	f.must(f.asks(1, true))
 	if err := <-ended; err == nil { // its windows are full: 64 KiB
@@ -57,8 +58,8 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 	}
 }
 
-// TestABodyThatDrips ends with its time, however many bytes there are of it.
-func TestABodyThatDrips(t *testing.T) {
+// TestSlowBodyTimesOut: a slow body ends with its timeout, whatever its length.
+func TestSlowBodyTimesOut(t *testing.T) {
 	ended := make(chan error, 1)
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.Copy(io.Discard, r.Body)
@@ -75,7 +76,7 @@ func TestABodyThatDrips(t *testing.T) {
 		t.Errorf("of HTTP/1: %v", err)
 	}
 
-	r, client := second(t, func(to *Config) { to.Read = c.Read }, h, nil)
+	r, client := h2Server(t, func(to *Config) { to.Read = c.Read }, h, nil)
 	f := r.frames(t, client)
 	f.must(f.asks(1, false))
 	go func() {
@@ -89,11 +90,11 @@ func TestABodyThatDrips(t *testing.T) {
 	_ = f.conn.Close()
 }
 
-// TestAHeaderThatDripsByFields ends with its time too.
-func TestAHeaderThatDripsByFields(t *testing.T) {
+// TestSlowHeaderFieldsTimeOut: a header that arrives field by field ends with its timeout.
+func TestSlowHeaderFieldsTimeOut(t *testing.T) {
 	c := local()
 	c.Header, c.Read = 50*time.Millisecond, 50*time.Millisecond
-	conn := start(t, c, saying("here"), nil).dial(t)
+	conn := start(t, c, respondWith("here"), nil).dial(t)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: node\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestAHeaderThatDripsByFields(t *testing.T) {
 	}
 }
 
-// drip says a part again and again, slowly, until it fails.
+// drip writes a part repeatedly and slowly until it fails.
 func drip(to net.Conn, part []byte) {
 	go func() {
 		for {

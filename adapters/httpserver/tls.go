@@ -5,26 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// TLS is how listeners prove who they are, of version 1.3 alone. The certificate may change
-// while they listen: whoever comes is shown the one that there is, and nobody who is there
-// is disturbed.
+// TLS is the TLS 1.3 configuration of listeners. The certificate may be replaced at any time: new
+// connections use the new one, and established connections are not affected.
 type TLS struct {
-	shown  atomic.Pointer[Certificate]
-	config *tls.Config
+	certificate atomic.Pointer[Certificate]
+	config      *tls.Config
 }
 
-// NewTLS shows c. Keys are agreed on by a way that a quantum computer cannot break where
-// the client knows one (X25519MLKEM768 first); when quantum is set, who knows none is
-// refused.
+// NewTLS returns a configuration with c. Clients that support hybrid key exchange (X25519MLKEM768
+// first) use it. If quantum is set, other clients are rejected.
 func NewTLS(c *Certificate, quantum bool) *TLS {
 	t := new(TLS)
-	t.shown.Store(c)
+	t.certificate.Store(c)
 	t.config = &tls.Config{
 		MinVersion:             tls.VersionTLS13,
 		NextProtos:             []string{"h2", "http/1.1"},
-		SessionTicketsDisabled: true, // each handshake shows the certificate that there is
+		SessionTicketsDisabled: true, // each handshake uses the current certificate
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return &t.shown.Load().pair, nil
+			return &t.certificate.Load().pair, nil
 		},
 	}
 	if quantum {
@@ -33,8 +31,8 @@ func NewTLS(c *Certificate, quantum bool) *TLS {
 	return t
 }
 
-// Show has whoever comes from now on see c.
-func (t *TLS) Show(c *Certificate) { t.shown.Store(c) }
+// SetCertificate sets the certificate of new connections.
+func (t *TLS) SetCertificate(c *Certificate) { t.certificate.Store(c) }
 
-// Shown is what they see.
-func (t *TLS) Shown() *Certificate { return t.shown.Load() }
+// Certificate returns the certificate of new connections.
+func (t *TLS) Certificate() *Certificate { return t.certificate.Load() }

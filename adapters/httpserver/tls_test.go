@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// greets connects, and says what was agreed on.
+// greets connects and returns the negotiated parameters.
 func (r *running) greets(t *testing.T, c *tls.Config) (*tls.Conn, error) {
 	t.Helper()
 	if c.ServerName == "" && !c.InsecureSkipVerify {
@@ -21,7 +21,7 @@ func (r *running) greets(t *testing.T, c *tls.Config) (*tls.Conn, error) {
 	return conn, conn.Handshake()
 }
 
-func TestVersionAndKeyExchange(t *testing.T) {
+func TestTLSVersionAndKeyExchange(t *testing.T) {
 	quantum := []tls.CurveID{tls.X25519MLKEM768}
 	classic := []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384}
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestVersionAndKeyExchange(t *testing.T) {
 		required bool
 		most     uint16
 		knows    []tls.CurveID
-		agreed   tls.CurveID // 0: refused
+		agreed   tls.CurveID // 0: rejected
 	}{
 		{"whoever knows it", false, tls.VersionTLS13, nil, tls.X25519MLKEM768},
 		{"who names it last", false, tls.VersionTLS13, []tls.CurveID{tls.X25519, tls.CurveP256, tls.X25519MLKEM768}, tls.X25519MLKEM768},
@@ -41,7 +41,7 @@ func TestVersionAndKeyExchange(t *testing.T) {
 		server, client := shows(t, c.required)
 		config := local()
 		config.TLS = server
-		r := start(t, config, saying("here"), nil)
+		r := start(t, config, respondWith("here"), nil)
 		client.MaxVersion, client.CurvePreferences = c.most, c.knows
 		conn, err := r.greets(t, client)
 		if is := conn.ConnectionState(); (err == nil) != (c.agreed != 0) || is.CurveID != c.agreed || err == nil && is.Version != tls.VersionTLS13 {
@@ -50,14 +50,14 @@ func TestVersionAndKeyExchange(t *testing.T) {
 	}
 }
 
-// TestAnotherCertificate: who comes behind Show is shown the new one; who was there goes on.
-func TestAnotherCertificate(t *testing.T) {
+// TestCertificateIsReplaced: new connections use the new certificate; established ones continue.
+func TestCertificateIsReplaced(t *testing.T) {
 	first, client := shows(t, false)
 	second, other := shows(t, false)
 	config := local()
 	config.TLS = first
-	r := start(t, config, saying("here"), nil)
-	client.ClientSessionCache = tls.NewLRUClientSessionCache(4) // it would resume, if it could
+	r := start(t, config, respondWith("here"), nil)
+	client.ClientSessionCache = tls.NewLRUClientSessionCache(4) // it would resume if the server allowed it
 	before, err := r.greets(t, client)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAnotherCertificate(t *testing.T) {
 	if _, _, body, err := ask(before, from); body != "here" || err != nil {
 		t.Fatalf("before: %q, %v", body, err)
 	}
-	first.Show(second.Shown())
+	first.SetCertificate(second.Certificate())
 	if _, _, body, err := ask(before, from); body != "here" || err != nil {
 		t.Fatalf("who was there: %q, %v", body, err)
 	}
@@ -85,17 +85,17 @@ func TestAnotherCertificate(t *testing.T) {
 func TestUnixSocketsHaveNoTLS(t *testing.T) {
 	config := Default("unix:" + t.TempDir() + "/sock")
 	config.TLS, _ = shows(t, false)
-	conn := start(t, config, saying("here"), nil).dial(t)
+	conn := start(t, config, respondWith("here"), nil).dial(t)
 	if _, _, body, err := ask(conn, bufio.NewReader(conn)); body != "here" || err != nil {
 		t.Fatalf("%q, %v", body, err)
 	}
 }
 
-// TestWhoSpeaksNoTLS is told so.
-func TestWhoSpeaksNoTLS(t *testing.T) {
+// TestPlainHTTPOnTLSListener: a plain HTTP request gets an explanation.
+func TestPlainHTTPOnTLSListener(t *testing.T) {
 	config := local()
 	config.TLS, _ = shows(t, false)
-	conn := start(t, config, saying("here"), nil).dial(t)
+	conn := start(t, config, respondWith("here"), nil).dial(t)
 	if _, err := io.WriteString(conn, hello); err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +104,9 @@ func TestWhoSpeaksNoTLS(t *testing.T) {
 	}
 }
 
-// TestTakenOver: a connection that a handler takes from the server speaks what it likes,
-// within TLS and without; each end of it is told to the other.
-func TestTakenOver(t *testing.T) {
+// TestHijackedConnections: a hijacked connection carries any protocol, with TLS and without; each
+// side sees the end of the other.
+func TestHijackedConnections(t *testing.T) {
 	server, client := shows(t, false)
 	for _, within := range []bool{false, true} {
 		config := local()
@@ -154,9 +154,9 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestABrokenAnswerHasNoEnd: a connection that is reset within TLS says nothing that looks
-// like the end of an answer.
-func TestABrokenAnswerHasNoEnd(t *testing.T) {
+// TestAbortedResponseHasNoCloseNotify: a connection that is reset with TLS sends nothing that
+// looks like the end of a response.
+func TestAbortedResponseHasNoCloseNotify(t *testing.T) {
 	config := local()
 	server, client := shows(t, false)
 	config.TLS = server

@@ -22,14 +22,14 @@ import (
 	"macronode/core/types"
 )
 
-// shelf is a journal in memory, of which so many frames are durable.
+// shelf is a journal in memory, with a number of durable frames.
 type shelf struct {
-	mu     sync.RWMutex // who owns the shelf reads frames without it
+	mu     sync.RWMutex // the owner reads frames without it
 	frames []record.Sealed
 	upto   atomic.Uint64
 }
 
-// add puts one more frame on it, which is not durable yet.
+// add appends a frame that is not durable yet.
 func (s *shelf) add(f record.Sealed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *shelf) Range(from types.LSN, each func(record.Sealed) error) error {
 	return nil
 }
 
-// A mill is a journal of transfers between so many accounts that are made as they are
-// read, so that only the index takes memory.
+// A mill is a journal of transfers between a number of accounts, generated on demand so that only
+// the index takes memory.
 type mill struct{ frames, accounts int }
 
 func (m mill) root(lsn types.LSN) (r types.Root) {
@@ -113,7 +113,7 @@ func rss() string {
 	return ""
 }
 
-// size is how many frames a benchmark takes.
+// size returns the number of frames of a benchmark.
 func size(otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv("INDEXER_FRAMES")); err == nil {
 		return n
@@ -121,8 +121,8 @@ func size(otherwise int) int {
 	return otherwise
 }
 
-// BenchmarkFold reads transfers from the journal and writes them as tables, with all that
-// the engine does behind them. What it takes to make the frames is reported beside it.
+// BenchmarkFold reads transfers from the journal and writes them to tables, with the engine's
+// background work. The time for generating the frames is reported too.
 func BenchmarkFold(b *testing.B) {
 	for _, accounts := range []int{1000, 1_000_000} {
 		b.Run(fmt.Sprintf("accounts=%d", accounts), func(b *testing.B) {
@@ -152,17 +152,17 @@ func fold(b *testing.B, x *index.Indexer, m mill) (stop func(), done chan error)
 	ctx, stop := context.WithCancel(context.Background())
 	done = make(chan error, 1)
 	go func() { done <- x.Run(ctx) }()
-	for !x.AwaitMark(ctx, types.LSN(m.frames)) {
+	for !x.AwaitFrame(ctx, types.LSN(m.frames)) {
 		runtime.Gosched()
 	}
 	return stop, done
 }
 
-// BenchmarkLook asks for keys that nobody has used, of all that are in their time.
+// BenchmarkLook looks up unused keys among all keys within their TTL.
 func BenchmarkLook(b *testing.B) {
 	m := mill{size(1_000_000), 1000}
 	dir := b.TempDir()
-	for range 2 { // all of it in tables
+	for range 2 { // everything in tables
 		x := index.New(index.Config{Dir: dir, TTL: 24 * time.Hour, Journal: m})
 		stop, done := fold(b, x, m)
 		if s := x.Stats(); s.Tail == 0 {

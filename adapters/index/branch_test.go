@@ -8,9 +8,9 @@ import (
 	"macronode/adapters/index"
 )
 
-// TestEveryBranch: wherever a journal branched, and however far it has come, an index of
-// before is believed exactly where its mark lies behind no branch.
-func TestEveryBranch(t *testing.T) {
+// TestIndexOfAnyBranchPoint: wherever a journal branches, an index made before is reused if and
+// only if its mark is not after the branch.
+func TestIndexOfAnyBranchPoint(t *testing.T) {
 	const frames = 24
 	fs := vfs.NewMem()
 	d := newDesk(t, grown(1, frames, frames), fs, index.Limits{Frames: 7}).open()
@@ -34,7 +34,7 @@ func TestEveryBranch(t *testing.T) {
 	}
 }
 
-// copied is another disk with the same on it.
+// copied returns a copy of a disk.
 func copied(t *testing.T, fs vfs.FS) vfs.FS {
 	t.Helper()
 	to := vfs.NewMem()

@@ -20,15 +20,15 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// same holds what x answers against the twin at x's mark: of some accounts, everything.
+// same compares the answers of x with the model at x's mark, for some accounts completely.
 func same(t tb, w *world, x *index.Indexer) {
 	t.Helper()
 	m := x.Mark()
-	s := w.twin(m.LSN)
-	c := comparing{tb: t, world: w, x: x, twin: s, mark: m}
+	s := w.reference(m.LSN)
+	c := comparing{tb: t, world: w, x: x, reference: s, mark: m}
 	for tenant := types.Tenant(1); tenant <= 3; tenant++ {
 		c.tenant = tenant
-		if c.keys(); tenant == 3 { // nobody's
+		if c.keys(); tenant == 3 { // a tenant without records
 			c.changes()
 			break
 		}
@@ -42,10 +42,10 @@ func same(t tb, w *world, x *index.Indexer) {
 type comparing struct {
 	tb
 	*world
-	x      *index.Indexer
-	twin   *model.State
-	mark   event.Watermark
-	tenant types.Tenant
+	x         *index.Indexer
+	reference *model.State
+	mark      event.Watermark
+	tenant    types.Tenant
 }
 
 // ok fails on an error, and on an answer that is not as of the mark.
@@ -59,7 +59,7 @@ func (c *comparing) ok(what string, m event.Watermark, err error) {
 func (c *comparing) keys() {
 	for n := range c.n + 2 {
 		key := "k" + itoa(n)
-		want, lives := c.twin.Key(c.tenant, key, ttl*time.Millisecond, c.mark.At)
+		want, lives := c.reference.Key(c.tenant, key, ttl*time.Millisecond, c.mark.At)
 		got, found, err := c.x.Key(c.tenant, digest.Name([]byte(key)))
 		if err != nil || found != lives || lives && got != (command.PriorOutcome{Hash: want.Asked, ID: want.ID, At: want.At}) {
 			c.Fatalf("%v: tenant %d, key %s: %+v, %v, %v, want %v of %+v", c.mark, c.tenant, key, got, found, err, lives, want)
@@ -67,7 +67,7 @@ func (c *comparing) keys() {
 	}
 	for n := range c.n*8 + 8 {
 		ref := "r" + itoa(n)
-		want := c.twin.Ref(c.tenant, ref)
+		want := c.reference.Ref(c.tenant, ref)
 		if c.refs[ref] || n%16 == 0 {
 			got, found, err := c.x.Ref(c.tenant, digest.Name([]byte(ref)))
 			if err != nil || found != (want != types.TxID{}) || got != want {
@@ -79,7 +79,7 @@ func (c *comparing) keys() {
 
 func itoa(n int) string { return types.MinorUnits(uint64(n)).String() }
 
-// differ is where two lists part.
+// differ returns where two lists differ.
 func differ[T comparable](got, want []T) string {
 	n := 0
 	for n < min(len(got), len(want)) && got[n] == want[n] {
@@ -98,13 +98,13 @@ func lineOf(e *event.Entry) model.Line {
 }
 
 func (c *comparing) statements() {
-	last := c.twin.Last(c.tenant, c.mark.At)
+	last := c.reference.Last(c.tenant, c.mark.At)
 	accounts := c.accounts()
 	for range 4 {
 		account := accounts[c.pick(len(accounts))]
 		for after := types.Seq(0); ; {
 			limit := 1 + c.pick(12)
-			want := c.twin.Entries(c.tenant, account, after, limit)
+			want := c.reference.Entries(c.tenant, account, after, limit)
 			var got []model.Line
 			m, err := c.x.Entries(c.tenant, []byte(account), after, limit, func(e *event.Entry) bool {
 				got = append(got, lineOf(e))
@@ -127,9 +127,9 @@ func (c *comparing) statements() {
 }
 
 func (c *comparing) balance(account, asset string, seq types.Seq) {
-	last := c.twin.Last(c.tenant, c.mark.At)
+	last := c.reference.Last(c.tenant, c.mark.At)
 	b, found, err := c.x.BalanceAt(c.tenant, []byte(account), []byte(asset), seq)
-	balance, held := c.twin.BalanceAt(c.tenant, account, asset, seq)
+	balance, held := c.reference.BalanceAt(c.tenant, account, asset, seq)
 	if err != nil || found != (seq <= last) || found && (b.Amount != balance || b.Held != held || b.AsOf != seq) {
 		c.Fatalf("%v: tenant %d, %s has at %d of %s %+v, %v, %v, want %v, %v held", c.mark, c.tenant, account, seq, asset, b, found, err, balance, held)
 	}
@@ -137,8 +137,8 @@ func (c *comparing) balance(account, asset string, seq types.Seq) {
 
 func (c *comparing) balanceAtTime(account, asset string, at types.Time) {
 	b, found, err := c.x.BalanceAtTime(c.tenant, []byte(account), []byte(asset), at)
-	seq := c.twin.Last(c.tenant, at)
-	balance, held := c.twin.BalanceAt(c.tenant, account, asset, seq)
+	seq := c.reference.Last(c.tenant, at)
+	balance, held := c.reference.BalanceAt(c.tenant, account, asset, seq)
 	if err != nil || found != (at <= c.mark.At) || found && (b.Amount != balance || b.Held != held || b.AsOf != seq || b.At != at) {
 		c.Fatalf("%v: tenant %d, %s has then, %d, of %s %+v, %v, %v, want at %d %v, %v held", c.mark, c.tenant, account, at, asset, b, found, err, seq, balance, held)
 	}
@@ -148,7 +148,7 @@ func (c *comparing) lists() {
 	for _, prefix := range []string{"", "an", "issuance:", "q"}[c.pick(3):] {
 		limit := 1 + c.pick(4)
 		for after := []byte(nil); ; {
-			want := c.twin.Accounts(c.tenant, prefix, string(after), limit)
+			want := c.reference.Accounts(c.tenant, prefix, string(after), limit)
 			list, m, err := c.x.Accounts(c.tenant, []byte(prefix), after, limit)
 			c.ok("accounts", m, err)
 			var got []string
@@ -166,7 +166,7 @@ func (c *comparing) lists() {
 	}
 	list, m, err := c.x.Assets(c.tenant, nil, []byte("F"), 2)
 	c.ok("assets", m, err)
-	want := c.twin.Assets(c.tenant, "", "F", 2)
+	want := c.reference.Assets(c.tenant, "", "F", 2)
 	if !slices.EqualFunc(list, want, func(a []byte, b string) bool { return string(a) == b }) {
 		c.Fatalf("%v: tenant %d, assets %q, want %q", c.mark, c.tenant, list, want)
 	}
@@ -179,13 +179,13 @@ func holdOf(h event.HoldView) model.Hold {
 
 func (c *comparing) holds() {
 	now := c.mark.At + types.Time(c.pick(2)*c.pick(2000))
-	if all := c.twin.Listed(c.tenant, "", "active", 0); len(all) > 0 && c.pick(2) == 0 {
-		now = max(now, all[c.pick(len(all))].Until) // its time is over now
+	if all := c.reference.Listed(c.tenant, "", "active", 0); len(all) > 0 && c.pick(2) == 0 {
+		now = max(now, all[c.pick(len(all))].Until) // it has expired
 	}
 	for _, account := range []string{"", "ann", "nobody"} {
 		for _, state := range []string{"", "active", "expired", "captured"}[c.pick(4):] {
 			states := map[string]index.States{"": 0, "active": index.In(event.HoldActive), "expired": index.In(event.HoldExpired), "captured": index.In(event.HoldCaptured)}
-			want := c.twin.Listed(c.tenant, account, state, now)
+			want := c.reference.Listed(c.tenant, account, state, now)
 			var got []model.Hold
 			limit := 1 + c.pick(5)
 			for after := (types.TxID{}); ; {
@@ -201,7 +201,7 @@ func (c *comparing) holds() {
 					break
 				}
 				if bytes.Compare(next[:], after[:]) <= 0 {
-					c.Fatalf("the list of holds goes on at %x after %x", next, after)
+					c.Fatalf("the list of holds continues at %x after %x", next, after)
 				}
 				after = next
 			}
@@ -210,7 +210,7 @@ func (c *comparing) holds() {
 			}
 		}
 	}
-	for _, want := range c.twin.Listed(c.tenant, "", "", now) {
+	for _, want := range c.reference.Listed(c.tenant, "", "", now) {
 		if h, found, err := c.x.Hold(c.tenant, want.ID, now); err != nil || !found || holdOf(h) != want {
 			c.Fatalf("%v: hold %x: %+v, %v, %v, want %+v", c.mark, want.ID, h, found, err, want)
 		}
@@ -223,7 +223,7 @@ func (c *comparing) holds() {
 func (c *comparing) changes() {
 	limit := 1 + c.pick(9)
 	for after := types.Seq(0); ; {
-		want := c.twin.Changes(c.tenant, after, limit)
+		want := c.reference.Changes(c.tenant, after, limit)
 		got, m, err := c.x.Changes(c.tenant, after, limit)
 		c.ok("changes", m, err)
 		if !slices.EqualFunc(got, want, func(a event.Change, b model.Fact) bool { return a.Seq == b.Seq && a.ID == b.ID && a.At == b.At }) {
@@ -236,12 +236,12 @@ func (c *comparing) changes() {
 	}
 }
 
-// TestWorld: the journals of these tests have all that there can be.
-func TestWorld(t *testing.T) {
+// TestWorldCoversEveryKind: the journals of these tests have every kind of record.
+func TestWorldCoversEveryKind(t *testing.T) {
 	dice := types.NewRand(3)
 	w := newWorld(func(n int) int { return int(dice.Uint64n(uint64(n))) })
 	w.frames(400)
-	for _, kind := range []string{"moved", "refused", "batched", "held", "captured", "released", "lapsed", "frozen", "forgot", "restored", "key used anew"} {
+	for _, kind := range []string{"posted", "rejected", "batched", "hold_opened", "hold_captured", "hold_released", "hold_expired", "freeze_changed", "keys_forgotten", "restored", "key used anew"} {
 		if w.saw[kind] == 0 {
 			t.Errorf("400 frames without %s", kind)
 		}

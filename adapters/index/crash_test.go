@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,7 @@ import (
 	"macronode/core/types"
 )
 
-// A hook sees every operation that changes the disk, numbered from 1.
+// A hook is called for every operation that changes the disk, numbered from 1.
 type hook struct {
 	mu sync.Mutex
 	n  int
@@ -38,11 +39,11 @@ func (h *hook) MaybeError(op errorfs.Op) error {
 
 func (h *hook) String() string { return "hook" }
 
-// A powered disk can lose its power beside what is done on it. Pebble's Link locks twice what a
-// clone waits for: with a clone between the two, both would wait for ever.
+// A powered disk can lose its power during operations. Pebble's Link takes two locks that a clone
+// needs too; a clone between the two would deadlock.
 type powered struct {
 	*vfs.MemFS
-	links sync.RWMutex // no clone before they are made
+	links sync.RWMutex // excludes clones during Link
 }
 
 func (d *powered) Link(from, to string) error {
@@ -57,12 +58,11 @@ func (d *powered) CrashClone(how vfs.CrashCloneCfg) *vfs.MemFS {
 	return d.MemFS.CrashClone(how)
 }
 
-// TestCrash takes the power away before an operation on the disk, each time another one.
-// The index agrees with the twin at the mark that it comes back with, and again when it
-// has caught up. What it said that it keeps is there again; only where of the names in a
-// directory that nobody synced some are there and some are not may it be made anew,
-// because the engine makes two of them in a row.
-func TestCrash(t *testing.T) {
+// TestCrashAtAnyOperation cuts the power before an operation on the disk, each time another one.
+// The index agrees with the model at the mark with which it restarts, and after it has caught up.
+// Tables that it reported as kept are still there. If only some unsynced names of a directory
+// survive, the index may be rebuilt, because the engine creates two of them in a row.
+func TestCrashAtAnyOperation(t *testing.T) {
 	ops := 1000
 	for n := 1; n <= ops; n += 7 * slow {
 		w := newWorld(diced(uint64(n)))
@@ -80,7 +80,7 @@ func TestCrash(t *testing.T) {
 			kept = 0
 		}
 		if m := d.x.Mark(); uint64(m.LSN) < kept || m.LSN > 40 {
-			t.Fatalf("operation %d: it comes back at %v, and said that it keeps %v", n, m, kept)
+			t.Fatalf("operation %d: it restarts at %v, but had reported %v", n, m, kept)
 		}
 		same(t, w, d.x)
 		d.open().comes()
@@ -94,8 +94,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crash runs an index over w, and takes the disk as it is for those who lose power
-// before the n-th operation.
+// crash runs an index over w, and returns the disk as it is after a power loss before the n-th
+// operation.
 func crash(t tb, w *world, n int) (crashed *vfs.MemFS, kept uint64, ops int) {
 	t.Helper()
 	mem := &powered{MemFS: vfs.NewCrashableMem()}
@@ -120,11 +120,11 @@ func crash(t tb, w *world, n int) (crashed *vfs.MemFS, kept uint64, ops int) {
 	return crashed, kept, h.n
 }
 
-// alone reports that this process is the child of another, for a test that leaves behind
-// what an engine that gave up holds.
+// alone reports whether this process is a child that runs one test, because an engine that stops
+// leaves goroutines behind.
 func alone() bool { return os.Getenv("INDEXER_ALONE") != "" }
 
-// inChild runs a test in a process of its own.
+// inChild runs a test in its own process.
 func inChild(t *testing.T) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=3m")
@@ -134,10 +134,9 @@ func inChild(t *testing.T) {
 	}
 }
 
-// TestFaults has the disk refuse operations from one on, for a while. The index may end,
-// and never ends the process; when the disk is well it agrees with the twin, also where
-// the engine gave up in between.
-func TestFaults(t *testing.T) {
+// TestDiskFaults makes the disk reject operations for a while. The index may stop, but never ends
+// the process; afterwards it agrees with the model, even if the engine stopped.
+func TestDiskFaults(t *testing.T) {
 	if !alone() {
 		inChild(t)
 		return
@@ -188,8 +187,8 @@ func TestFaults(t *testing.T) {
 		ops = h.n
 		h.mu.Unlock()
 	}
-	// Every few operations, and then the others until the engine has given up once: which operation makes
-	// it give up depends on the order of its goroutines.
+	// A sample of first operations, then others until the engine has stopped once: which
+	// operation stops it depends on the order of its goroutines.
 	for first := 1; first <= 7*slow && (first == 1 || gaveUp == 0); first++ {
 		for n := first; n <= ops; n += 7 * slow {
 			failsFrom(n)
@@ -201,17 +200,15 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d ends, %d of them of the engine", ended, gaveUp)
 }
 
-// engineStoppers are failures after which the engine does not go on: it no longer knows
-// which tables are on the disk.
+// engineStoppers are failures that stop the engine: it no longer knows which tables are on disk.
 var engineStoppers = map[string]func(errorfs.Op) bool{
-	"a manifest that is not written": func(op errorfs.Op) bool { return strings.Contains(op.Path, "MANIFEST") },
-	"a directory that is not synced": func(op errorfs.Op) bool {
+	"a manifest write fails": func(op errorfs.Op) bool { return strings.Contains(op.Path, "MANIFEST") },
+	"a directory sync fails": func(op errorfs.Op) bool {
 		return op.Kind == errorfs.OpFileSync && strings.HasSuffix(op.Path, "tables")
 	},
 }
 
-// A fullDisk refuses the operations that harms selects with ENOSPC, while it is full. Free
-// is the space that it reports.
+// A fullDisk rejects the operations selected by harms with ENOSPC while it is full.
 type fullDisk struct {
 	vfs.FS
 	free atomic.Uint64
@@ -221,7 +218,7 @@ func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load()}, nil
 }
 
-const roomy = 1 << 30 // bytes free of a disk that is not full
+const roomy = 1 << 30 // free bytes of a disk that is not full
 
 func newFullDisk(fs vfs.FS, harms func(errorfs.Op) bool) *fullDisk {
 	d := &fullDisk{}
@@ -322,8 +319,8 @@ func TestFailingDiskUsesUpNoEngines(t *testing.T) {
 	}
 }
 
-// TestStoppedEngineChangesNothing: after a run has ended because the engine stopped, no
-// operation reaches the disk until the next run.
+// TestStoppedEngineChangesNothing: after a run ended because the engine stopped, no operation
+// reaches the disk until the next run.
 func TestStoppedEngineChangesNothing(t *testing.T) {
 	if !alone() {
 		inChild(t)
@@ -351,14 +348,14 @@ func TestStoppedEngineChangesNothing(t *testing.T) {
 			t.Fatalf("%s: the engine that stopped holds the lock: %v", what, err)
 		}
 		_ = lock.Close()
-		if n := late.Load(); n > 1 { // the lock above is one
+		if n := late.Load(); n > 1 { // one is the lock above
 			t.Errorf("%s: %d operations came late", what, n)
 		}
 	}
 }
 
-// TestStaysDownAfterTooManyEngineFailures: each engine that stops leaves something behind,
-// so after a number of them the index says that the process must be restarted.
+// TestStaysDownAfterTooManyEngineFailures: each stopped engine leaves memory behind, so after a
+// number of them the index reports that the process must be restarted.
 func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
 	if !alone() {
 		inChild(t)
@@ -374,7 +371,7 @@ func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
 	mem := vfs.NewMem()
 	w := grown(1, 30, 30)
 	d := newDesk(t, w, errorfs.Wrap(mem, h), index.Limits{Frames: 7})
-	failures := 0
+	failures, before := 0, inUse()
 	for range 100 {
 		ill.Store(false)
 		d.gate = make(chan struct{})
@@ -390,14 +387,17 @@ func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
 		}
 		failures++
 	}
-	if failures != index.MaxEngineFailures {
-		t.Errorf("the engine stopped %d times, want %d", failures, index.MaxEngineFailures)
+	if failures != index.MaxEngineFailures || d.x.Stats().Abandoned != failures {
+		t.Errorf("the engine stopped %d times, want %d; abandoned are %d", failures, index.MaxEngineFailures, d.x.Stats().Abandoned)
+	}
+	if kept, most := inUse()-before, index.MaxEngineFailures*index.AbandonedBytes(d.c.Limits); kept > most {
+		t.Errorf("the engines that stopped keep %d bytes, at most %d are counted", kept, most)
 	}
 	ill.Store(false)
 	if err := d.x.Run(t.Context()); !errors.Is(err, index.ErrEngine) {
 		t.Errorf("it runs again, and ends with %v", err)
 	}
-	d = newDesk(t, w, mem, index.Limits{Frames: 7}).open() // another process
+	d = newDesk(t, w, mem, index.Limits{Frames: 7}).open() // a new process
 	d.start()
 	d.comes()
 	same(t, w, d.x)
@@ -406,7 +406,16 @@ func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
 	}
 }
 
-// A spell is a time in which the disk refuses every operation, reads as well.
+// inUse is the memory of the heap and of all stacks.
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // objects with a finalizer are freed by the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// A spell is a time in which the disk rejects every operation, including reads.
 type spell struct {
 	n          atomic.Int64
 	from, upto int64
@@ -421,10 +430,10 @@ func (s *spell) MaybeError(errorfs.Op) error {
 
 func (s *spell) String() string { return "spell" }
 
-// TestReopened opens tables that are there while the disk refuses, from each operation
-// on: for one, for a while, for good. The index ends, which its supervisor mends, or goes
-// on; it never hangs, and never ends the process.
-func TestReopened(t *testing.T) {
+// TestReopenWithDiskFaults opens existing tables while the disk rejects operations, from each
+// operation on: one, several, or all. The index stops or continues; it never hangs, and never
+// ends the process.
+func TestReopenWithDiskFaults(t *testing.T) {
 	if !alone() {
 		inChild(t)
 		return
@@ -463,8 +472,8 @@ func TestReopened(t *testing.T) {
 				t.Fatalf("operations %d to %d failed: it hangs", n, n+long)
 			}
 		}
-		// How many end it is the luck of the background work: that some did says that the
-		// faults reach the engine.
+		// The number of stops depends on background work. More than none shows that the faults
+		// reach the engine.
 		if ended < tried/20 || ended == 0 {
 			t.Errorf("%d of %d faults ended it: too few to tell", ended, tried)
 		}

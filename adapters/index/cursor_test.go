@@ -11,16 +11,16 @@ import (
 	"macronode/core/types"
 )
 
-// TestACursorIsNoOlderThanTheTails: between the look-ups of one request a table may come,
-// and with it what the tails had leaves them; or several, and tails are used anew. Each
-// look-up finds it all the same, or a ref would be used twice.
-func TestACursorIsNoOlderThanTheTails(t *testing.T) {
+// TestLookupSeesRowsThatMovedToTables: between the look-ups of one request, the rows of a tail
+// may move to a table, or several tails may. Each look-up still finds them; otherwise a ref could
+// be used twice.
+func TestLookupSeesRowsThatMovedToTables(t *testing.T) {
 	for last := types.LSN(2); last <= 8; last += 2 {
 		looksBeside(t, last)
 	}
 }
 
-// looksBeside looks twice, and between that tables of two frames each come, up to last.
+// looksBeside looks up twice, with new tables of two frames each in between, up to last.
 func looksBeside(t *testing.T, last types.LSN) {
 	t.Helper()
 	tables := make(chan types.LSN, 4)
@@ -39,7 +39,7 @@ func looksBeside(t *testing.T, last types.LSN) {
 		t.Fatalf("a new index has %v in its tables", upto)
 	}
 	x.Offer([]record.Sealed{issued(1, "inv-1")})
-	if !x.AwaitMark(ctx, 1) {
+	if !x.AwaitFrame(ctx, 1) {
 		t.Fatal("the first frame is not folded")
 	}
 	var upto types.LSN
@@ -52,7 +52,7 @@ func looksBeside(t *testing.T, last types.LSN) {
 				upto = <-tables // the tail was full
 			}
 		}
-		used = v.ref(1, digest.Name([]byte("inv-1")))
+		used = v.ref(1, digest.Name([]byte("inv-1"))).ID
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func looksBeside(t *testing.T, last types.LSN) {
 	}
 }
 
-// issued is a frame with one issue, under a ref.
+// issued returns a frame with one issue that has a ref.
 func issued(lsn types.LSN, ref string) record.Sealed {
 	body := record.Begin(nil, lsn, 1000)
 	r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Caller: 1, Key: types.Name{Text: []byte("k")}, To: types.Name{Text: []byte("ann")},

@@ -1,8 +1,8 @@
 package index
 
-// How full is what waits, and how much of it may.
+// Depths and limits of the queues.
 
-// Handed is of the frames that were handed over and not folded.
+// Handed is the queue of offered frames that are not folded.
 func (x *Indexer) Handed() (depth, limit int) {
 	r := x.ring
 	r.mu.Lock()
@@ -10,14 +10,14 @@ func (x *Indexer) Handed() (depth, limit int) {
 	return r.n, len(r.frames)
 }
 
-// Awaited is of those who wait for the index to go on.
+// Awaited is the queue of readers that wait for progress.
 func (x *Indexer) Awaited() (depth, limit int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.waits, x.limits.Waiters
 }
 
-// Tails is of the frames that no table has, in both tails.
+// Tails is the queue of frames that are in no table yet, in both tails.
 func (x *Indexer) Tails() (depth, limit int) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -10,16 +10,16 @@ import (
 	"macronode/core/types"
 )
 
-// A draft is what frames leave in the views, before the tail has it: rows of a key and
-// its value, in one arena.
+// A draft has the rows of frames before they are added to the tail: keys and values, in one
+// arena.
 type draft struct {
 	arena []byte
 	rows  []row
-	split int // of the row at hand: where its key ends
+	split int // of the current row: the end of its key
 	from  int
 }
 
-// A row's pos grows within its group where that has an order: a seq.
+// pos orders rows within their group, if the group has an order: a seq.
 type row struct {
 	off        uint32
 	klen, vlen uint16
@@ -28,7 +28,7 @@ type row struct {
 
 func (d *draft) reset() { d.arena, d.rows, d.from = d.arena[:0], d.rows[:0], 0 }
 
-// key takes the arena with a key at its end, end with the value behind it.
+// key takes the arena with a key at its end, end with the value after it.
 func (d *draft) key(b []byte) []byte {
 	d.split = len(b)
 	return b
@@ -45,7 +45,7 @@ func (d *draft) at(i int) (key, value []byte) {
 	return b[:r.klen:r.klen], b[r.klen : r.klen+r.vlen : r.klen+r.vlen]
 }
 
-// cut takes back all rows but so many: what a frame left that could not be read.
+// cut removes all rows but the first ones: the rows of an unreadable frame.
 func (d *draft) cut(rows int) {
 	d.rows = d.rows[:rows]
 	d.from = 0
@@ -56,7 +56,7 @@ func (d *draft) cut(rows int) {
 	d.arena = d.arena[:d.from]
 }
 
-// find is the value of a key that is here.
+// find returns the value of a key in the draft.
 func (d *draft) find(key []byte) (value []byte, ok bool) {
 	for i := range d.rows {
 		if k, v := d.at(i); bytes.Equal(k, key) {
@@ -66,8 +66,8 @@ func (d *draft) find(key []byte) (value []byte, ok bool) {
 	return nil, false
 }
 
-// A reader says what frames leave in the views. It is a function of the frame, and of
-// the row of a hold whose time was over: that alone stands nowhere in the frame.
+// A reader makes the rows of frames. They are a function of the frame, and of the row of an
+// expired hold, which the frame does not contain.
 type reader struct {
 	width uint64 // of the buckets of keys
 	eras  eras
@@ -75,7 +75,7 @@ type reader struct {
 
 	rec    record.Record
 	batch  bool
-	assets [16]assetNames // of the last few assets: their digests would be half of all
+	assets [16]assetNames // cache of the last assets: their digests would take half of the time
 }
 
 type assetNames struct {
@@ -84,7 +84,8 @@ type assetNames struct {
 	issuance, burned types.Name
 }
 
-// frame appends what a frame leaves, and says its time. The draft keeps no part of it.
+// frame appends the rows of a frame, and returns its time. The draft keeps no reference to the
+// frame.
 func (x *reader) frame(s *record.Sealed, d *draft) (types.Time, error) {
 	h, rest, err := record.Open(s.Body)
 	if err != nil {
@@ -105,10 +106,10 @@ func (x *reader) frame(s *record.Sealed, d *draft) (types.Time, error) {
 	return h.At, nil
 }
 
-// record appends what one record leaves.
+// record appends the rows of one record.
 func (x *reader) record(d *draft, journal types.JournalID, p types.Position, at types.Time) error {
 	r := &x.rec
-	if r.IsOutcome() && !x.batch { // a batch's items are not remembered under its key
+	if r.IsOutcome() && !x.batch { // the items of a batch do not have its key
 		s := seen{r.Hash, p, at}
 		b := d.key(keyKey(d.arena, uint64(at)/x.width, r.Tenant, digest.Name(r.Key.Text)))
 		d.end(s.put(b), 0)
@@ -118,6 +119,13 @@ func (x *reader) record(d *draft, journal types.JournalID, p types.Position, at 
 		d.end(appendPlace(d.key(refKey(d.arena, r.Tenant, digest.Name(r.Ref.Text))), p), 0)
 	}
 	switch {
+	case r.Kind.Plane() == types.PlaneStorage:
+		x.names(d, p, at)
+		return nil
+	case r.Kind.Plane() == types.PlaneAccounting:
+		x.events(d, p)
+		x.usage(d, p)
+		return nil
 	case !r.IsMovement():
 		return nil
 	case len(r.Asset.Text) == 0 && r.Kind != record.HoldExpired && r.Kind != record.FreezeChanged:
@@ -144,14 +152,13 @@ func (x *reader) record(d *draft, journal types.JournalID, p types.Position, at 
 		x.ended(d, e, end{state: event.HoldReleased, place: p}, digest.Name(r.From.Text))
 	case record.HoldExpired:
 		return x.lapsed(d, e)
-	default: // frozen
+	default: // freezes
 		d.end(e.put(d.key(heldKey(d.arena, r.Tenant, digest.Name(r.From.Text), types.NameHash{}, r.Seq))), uint64(r.Seq))
 	}
 	return nil
 }
 
-// moved has two sides: money is issued from an account of the ledger's own, and burned
-// to one.
+// moved has two sides: money is issued from a reserved account, and burned to one.
 func (x *reader) moved(d *draft, e entry) {
 	r := &x.rec
 	a := x.asset(r.Asset.Text)
@@ -160,7 +167,7 @@ func (x *reader) moved(d *draft, e entry) {
 	case event.Issue:
 		from = a.issuance
 		to.ID = digest.Name(to.Text)
-		if r.FromBalance == r.Amount { // the first of it
+		if r.FromBalance == r.Amount { // the first issue
 			d.end(d.key(assetKey(d.arena, r.Tenant, r.Asset.Text)), 0)
 			d.end(d.key(accountKey(d.arena, r.Tenant, from.Text, r.Asset.Text)), 0)
 		}
@@ -175,7 +182,7 @@ func (x *reader) moved(d *draft, e entry) {
 
 func (x *reader) sides(d *draft, e entry, from, to types.Name, asset types.NameHash) {
 	r := &x.rec
-	if r.ToBalance == r.Amount { // it had nothing before: perhaps it never did
+	if r.ToBalance == r.Amount { // it had no balance before
 		d.end(d.key(accountKey(d.arena, r.Tenant, to.Text, r.Asset.Text)), 0)
 	}
 	debit, in := e, e
@@ -195,7 +202,7 @@ func (x *reader) entry(d *draft, e *entry, account, asset types.NameHash) {
 	d.end(e.put(d.key(entryKey(d.arena, x.eras.of(seq), x.rec.Tenant, account, asset, seq))), uint64(seq))
 }
 
-// captured moves like a transfer, and lets go of what was held.
+// captured makes the rows of a capture: a transfer and the end of the hold.
 func (x *reader) captured(d *draft, e entry) {
 	r := &x.rec
 	from, to := r.From, r.To
@@ -223,7 +230,7 @@ func (x *reader) held(d *draft, e entry, id types.TxID) {
 	h := hold{opened: e.at, until: r.ExpiresAt, amount: r.Amount, from: r.From.Text, to: r.To.Text, asset: r.Asset.Text}
 	d.end(h.put(d.key(holdKey(d.arena, r.Tenant, id))), 0)
 	d.end(d.key(holderKey(d.arena, r.Tenant, account, id)), 0)
-	d.end(d.key(holderKey(d.arena, r.Tenant, types.NameHash{}, id)), 0) // all of the tenant's, without an account
+	d.end(d.key(holderKey(d.arena, r.Tenant, types.NameHash{}, id)), 0) // all holds of the tenant
 }
 
 func (x *reader) ended(d *draft, e entry, z end, account types.NameHash) {
@@ -246,7 +253,7 @@ func (x *reader) lapsed(d *draft, e entry) error {
 	return nil
 }
 
-// asset is the digests that go with an asset.
+// asset returns the digests of an asset.
 func (x *reader) asset(text []byte) *assetNames {
 	at := &x.assets[(len(text)*31+int(text[0])*7+int(text[len(text)-1]))%len(x.assets)]
 	if string(at.text) != string(text) {

@@ -1,43 +1,13 @@
 package index
 
 import (
-	"context"
-
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"macronode/core/types"
 )
 
-// MaxEngineFailures is how many engines may stop in one process.
-const MaxEngineFailures = maxEngineFailures
-
-// On puts x on another disk, with eras of so many bits.
+// On moves x to another disk, with eras of a number of bits.
 func (x *Indexer) On(fs vfs.FS, bits uint8) *Indexer {
 	x.fs, x.eras = fs, eras(bits)
 	return x
-}
-
-// AwaitMark waits until x has come to a frame; false when it stops before.
-func (x *Indexer) AwaitMark(ctx context.Context, lsn types.LSN) bool {
-	for {
-		moved := x.join()
-		if moved == nil {
-			return false
-		}
-		done := x.Mark().LSN >= lsn
-		if !done {
-			select {
-			case <-moved:
-			case <-ctx.Done():
-				x.leave()
-				return false
-			}
-		}
-		x.leave()
-		if done {
-			return true
-		}
-	}
 }
 
 // Rows counts what a reader sees in the tables of one family.
@@ -49,20 +19,20 @@ func (x *Indexer) Rows(of byte) (n int) {
 	for ok := c.SeekGE([]byte{of}); ok && c.Key()[0] == of; ok = c.Next() {
 		n++
 	}
-	if x.store.back(c) != nil { // nobody reads beside it
+	if x.store.back(c) != nil { // no concurrent reader
 		return -1
 	}
 	return n
 }
 
-// Waiting is how many wait.
+// Waiting returns the number of waiting readers.
 func (x *Indexer) Waiting() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.waits
 }
 
-// Taken is the memory that the tails have, and the bound that they were given.
+// Taken returns the memory of the tails and its bound.
 func (x *Indexer) Taken() (taken, most int64) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -31,8 +31,8 @@ func (f *fence) end() {
 	f.ended = true
 	f.files.Lock()
 	defer f.files.Unlock()
-	for c := range f.open { //nolint:maporder // the order does not matter
-		_ = c.Close() // nothing is written to it any more
+	for c := range f.open { //nolint:maporder // any order
+		_ = c.Close() // no more writes
 	}
 	clear(f.open)
 }
@@ -47,7 +47,7 @@ func (f *fence) read(do func() error) error {
 	return do()
 }
 
-// track notes something open. It is called within an operation.
+// track registers an open file or directory. It is called within an operation.
 func (f *fence) track(c io.Closer) *handle {
 	h := &handle{c}
 	f.files.Lock()
@@ -83,7 +83,7 @@ type fencedFS struct {
 // change runs an operation that may change the disk.
 func (d *fencedFS) change(do func() error) error {
 	err := d.fence.read(do)
-	if err == ErrShut { //nolint:errorlint // the fence's own answer, not one of do
+	if err == ErrShut { //nolint:errorlint // the result of the fence, not of do
 		d.late()
 	}
 	return err

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	groupFrames = 64       // frames that are linked under one lock at most
-	groupBytes  = 64 << 10 // or so many bytes of rows
+	groupFrames = 64       // most frames that are added under one lock
+	groupBytes  = 64 << 10 // and most bytes of their rows
 )
 
-// errPause stops a reading of the journal: there is something else to do.
+// errPause interrupts reading the journal for other work.
 var errPause = errors.New("index: paused")
 
-// A folding is one run: where it stands, what it has read and not linked yet, and who
-// builds tables beside it.
+// A folding is one run: its position, the rows that it has read and not added yet, and its
+// builder.
 type folding struct {
 	*Indexer
 	store  *store
 	reader reader
 	draft  draft
-	ends   []int // of the frames in the draft: how many rows up to there
-	mark   mark  // behind the last of them
-	behind bool  // the journal has more than was handed over
+	ends   []int // number of rows up to the end of each frame in the draft
+	mark   mark  // after the last of these frames
+	behind bool  // the journal has more frames than were offered
 
-	following func() // is called once, when all that was durable is folded
-	follows   bool   // it was called
+	following func() // called once, when all durable frames are folded
+	follows   bool   // following was called
 
-	tails chan *tail // to who builds, at most one
+	tails chan *tail // to the builder, at most one
 	done  chan built
 	busy  bool
 	due   bool // the interval has passed
@@ -49,7 +49,7 @@ func newFolding(x *Indexer, s *store, m mark, following func()) *folding {
 	return f
 }
 
-// run folds until ctx ends or something is wrong. When it returns nothing of it runs.
+// run folds until ctx ends or an error. When it returns, its goroutines have ended.
 func (f *folding) run(ctx context.Context) error {
 	over := make(chan struct{})
 	go f.build(over)
@@ -88,13 +88,13 @@ func (f *folding) run(ctx context.Context) error {
 			f.due = true
 			select {
 			case f.tails <- nil:
-			default: // it has more to do
+			default: // there is more to do
 			}
 		}
 	}
 }
 
-// wakes is what new frames wake, when there is room for them.
+// wakes returns the channel that signals new frames, if there is room for them.
 func (f *folding) wakes() <-chan struct{} {
 	if f.full() && f.busy {
 		return nil
@@ -102,8 +102,8 @@ func (f *folding) wakes() <-chan struct{} {
 	return f.ring.wake
 }
 
-// turn folds what is at hand, and has the tail written when it is time. Worked is false
-// when there is something to wait for.
+// turn folds what is available, and starts writing the tail if it is due. worked is false if
+// there is nothing to do.
 func (f *folding) turn(ctx context.Context) (worked bool, err error) {
 	select {
 	case found := <-f.sick:
@@ -134,7 +134,7 @@ func (f *folding) turn(ctx context.Context) (worked bool, err error) {
 	return worked || f.behind, nil
 }
 
-// read folds from the journal, until the ring has what comes next.
+// read folds from the journal, until the ring has the next frame.
 func (f *folding) read(ctx context.Context) error {
 	f.behind = false
 	err := f.config.Journal.Range(f.mark.lsn+1, func(s record.Sealed) error {
@@ -160,7 +160,7 @@ func (f *folding) read(ctx context.Context) error {
 	return nil
 }
 
-// enough reports that the draft is to be linked, before it is long or the tail is full.
+// enough reports whether the draft must be added before it gets long or the tail is full.
 func (f *folding) enough() bool {
 	return len(f.ends) >= groupFrames || len(f.draft.arena) >= groupBytes || f.tail.frames+len(f.ends) >= f.limits.Frames
 }
@@ -194,7 +194,7 @@ func (f *folding) frame(s *record.Sealed) error {
 	return nil
 }
 
-// link makes the draft known to readers.
+// link adds the draft to the tail, where readers see it.
 func (f *folding) link() {
 	if len(f.ends) == 0 {
 		return
@@ -215,7 +215,7 @@ func (f *folding) link() {
 	f.wake()
 }
 
-// wake wants the lock.
+// wake wakes readers. The caller holds the lock.
 func (x *Indexer) wake() {
 	if x.moved != nil {
 		close(x.moved)
@@ -223,21 +223,21 @@ func (x *Indexer) wake() {
 	}
 }
 
-// full reports that the tail takes no more.
+// full reports whether the tail is full.
 func (f *folding) full() bool {
 	return f.tail.frames >= f.limits.Frames || f.tail.bytes() >= f.limits.Tail
 }
 
-// freeze has the tail written if no other one is being written and it is full, has waited,
-// or has many keys: the node forgets no key that no table has, and rejects new ones when it
-// has no room for more.
+// freeze starts writing the tail if no other is being written and it is full, old enough, or has
+// many keys: the node keeps keys in memory until they are in a table, and rejects new ones when
+// it has no room.
 func (f *folding) freeze() {
 	if !f.busy && (f.full() || f.tail.keys >= f.limits.Keys || f.due && f.tail.frames >= f.limits.Few) {
 		f.put()
 	}
 }
 
-// put gives the tail to the builder, and begins another.
+// put passes the tail to the builder, and begins another.
 func (f *folding) put() {
 	f.mu.Lock()
 	t := f.tail
@@ -255,8 +255,8 @@ func (f *folding) put() {
 	}
 }
 
-// build makes tables of the tails that it is given. Without one it lets those leave the
-// disk that were merged since.
+// build makes tables of the tails that it gets. In between it closes cursors, so that merged
+// tables can be deleted.
 func (f *folding) build(over chan struct{}) {
 	defer close(over)
 	b := builder{store: f.store, width: f.width, ttl: f.ttl}
@@ -269,7 +269,7 @@ func (f *folding) build(over chan struct{}) {
 	}
 }
 
-// attempt does not end the process where the engine panics.
+// attempt builds, and turns a panic of the engine into an error.
 func (b *builder) attempt(t *tail) (out built) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -281,7 +281,7 @@ func (b *builder) attempt(t *tail) (out built) {
 	return out
 }
 
-// built lets the tail go that is in the tables now.
+// built drops the tail that is now in tables.
 func (f *folding) built(b built) error {
 	f.busy = false
 	if b.err != nil {
@@ -298,7 +298,7 @@ func (f *folding) built(b built) error {
 	return nil
 }
 
-// last writes all that no table has yet.
+// last writes all rows that are in no table yet.
 func (f *folding) last() error {
 	for {
 		if f.busy {
@@ -318,7 +318,7 @@ func (f *folding) last() error {
 	}
 }
 
-// hold is the row of a hold, from the frames of the draft, the tails or the tables.
+// hold returns the row of a hold, from the draft, the tails or the tables.
 func (f *folding) hold(t types.Tenant, id types.TxID) (h hold, err error) {
 	key := holdKey(nil, t, id)
 	value, ok := f.draft.find(key)

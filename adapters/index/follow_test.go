@@ -9,8 +9,8 @@ import (
 	"macronode/adapters/index"
 )
 
-// TestNotifiesOnceItFollows: a run says that it follows once all durable frames are read,
-// not when it has opened its tables.
+// TestNotifiesOnceItFollows: a run reports that it follows once all durable frames are read, not
+// when its tables are open.
 func TestNotifiesOnceItFollows(t *testing.T) {
 	d := newDesk(t, grown(1, 30, 30), vfs.NewMem(), index.Limits{Frames: 7})
 	ctx, stop := context.WithCancel(t.Context())
@@ -19,16 +19,16 @@ func TestNotifiesOnceItFollows(t *testing.T) {
 	<-d.up // it is open, and the journal cannot be read yet
 	select {
 	case <-follows:
-		t.Error("it says that it follows before it has read the journal")
+		t.Error("it reports that it follows before it has read the journal")
 	default:
 	}
 	d.open()
 	<-follows
 	if m := d.x.Mark(); m.LSN != 30 {
-		t.Errorf("it says that it follows, at %v of 30", m.LSN)
+		t.Errorf("it reports that it follows at %v of 30", m.LSN)
 	}
 	stop()
 	if err := <-done; err != nil || len(follows) > 0 {
-		t.Errorf("it ends with %v, and has said %d times more that it follows", err, len(follows))
+		t.Errorf("it ends with %v, and has reported %d more times that it follows", err, len(follows))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-// A layout is a value that is read, and written back.
+// A layout is a value that can be decoded and encoded.
 type layout interface {
 	read([]byte) bool
 	put([]byte) []byte
@@ -21,14 +21,14 @@ func layouts() []layout {
 	return []layout{&seen{}, &change{}, &entry{}, &hold{}, &end{}, marked{&mark{}}}
 }
 
-// marked is a mark of some width.
+// marked is a mark with a bucket width.
 type marked struct{ *mark }
 
 func (m marked) read(b []byte) bool  { return m.mark.read(b, 900) }
 func (m marked) put(b []byte) []byte { return m.mark.put(b, 900) }
 
-// FuzzValues: whatever bytes are read as a value are written back to the same bytes: there
-// is one way to write a value, and none to break who reads it.
+// FuzzValues: bytes that decode as a value encode to the same bytes. No input makes the decoder
+// panic.
 func FuzzValues(f *testing.F) {
 	most := types.Amount{Hi: 1 << 63, Lo: 1}
 	e := entry{sets: setsBalance | setsHeld | hasHold | hasNonce | hasRef | hasMemo, op: event.Hold, place: types.Position{LSN: 1 << 40, Index: 999}, at: 1 << 40,
@@ -49,7 +49,7 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// FuzzFrame: whatever is in a frame, it leaves rows that can be read, or an error.
+// FuzzFrame: any frame gives readable rows or an error.
 func FuzzFrame(f *testing.F) {
 	name := func(s string) types.Name { return types.Name{Text: []byte(s)} }
 	for _, r := range []record.Record{
@@ -86,7 +86,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// readable reports that a row has the form of its family.
+// readable reports whether a row has the form of its family.
 func readable(key, value []byte) bool {
 	sizes := map[family]int{ofKey: 1 + bucketSize + nameSize, ofRef: 1 + nameSize, ofEntry: entrySize, ofHeld: heldSize, ofChange: 1 + tenantSize + seqSize,
 		ofHold: 1 + tenantSize + 16, ofHolder: 1 + nameSize + 16, ofEnd: 1 + tenantSize + 16}
@@ -116,8 +116,8 @@ func readable(key, value []byte) bool {
 	}
 }
 
-// TestGolden: what a table has stays readable: another layout is another version.
-func TestGolden(t *testing.T) {
+// TestLayoutsAreFrozen: existing tables stay readable; another layout needs another version.
+func TestLayoutsAreFrozen(t *testing.T) {
 	id := digest.Name([]byte("ann"))
 	for _, c := range []struct {
 		got  []byte

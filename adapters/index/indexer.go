@@ -1,34 +1,37 @@
-// Package index keeps the views of the journal that take no part in deciding but may
-// be asked by it: old idempotency keys, refs, statements, holds, listings. All of it is
-// derived from durable frames alone, and may be thrown away at any time.
+// Package index has the views of the journal that are too large for memory: old idempotency keys,
+// refs, statements, holds, listings. They are derived from durable frames and can be removed and
+// rebuilt at any time.
 //
 //	durable frames ─Offer─► ring ─► Run: fold ─► tail ─┐ full     ┌─► tail
 //	     └── when the ring was full: from the journal ─┘  └─build─► table + mark ─ingest─► tables
 //	Key, Ref, Look, Entries, …: the tails, the youngest first, then the tables
 //
-// A tail is memory. When it has Frames frames it is sorted and written as tables that
-// are ingested at once, the mark among them: after a crash either all of them are there
-// with their mark, or none is. The mark says behind which frame of which journal, and
-// with which chain's value, the tables stand. Where it does not lie on the chain, or the
-// tables cannot be read, they are removed and made again from the first frame.
+// A tail is in memory. When it has Frames frames, it is sorted and written as tables that are
+// ingested together with the mark: after a crash, either all of them and their mark are there, or
+// none. The mark has the journal, the frame and the root up to which the tables are complete. If
+// it is not on the chain of the journal, or the tables cannot be read, they are removed and
+// rebuilt from the first frame.
 //
-// The keys of a table, big-endian, so that bytes order them; d is the 16-byte digest of
+// The keys of a table are big-endian, so that their bytes order them; d is the 16-byte digest of
 // a name, t a tenant of 4 bytes, id a TxID of 16:
 //
 //	1                          mark        version, width of a bucket, journal, LSN, root, At …
-//	2 ^bucket⁷ d t             key         asked, place, At      bucket = At / (TTL/4): gone as one range
+//	2 ^bucket⁷ d t             key         hash, place, At       bucket = At / (TTL/4): removed as one range
 //	3 d t                      ref         place
 //	4 era⁴ d t d(asset) seq⁸   entry       that sets the balance     era = seq / 2²²
-//	5 d t d(asset) seq⁸        entry       that sets what is held, or freezes
+//	5 d t d(asset) seq⁸        entry       that sets the held amount, or freezes
 //	6 t seq⁸                   change      place, At
 //	7 t account 0 asset        account     –
 //	8 t asset                  asset       –
 //	9 t id                     hold        opened, until, amount, from, to, asset
 //	10 d t id                  holder      –     once with d of the account, once with zeros
 //	11 t id                    end         state, place, captured
+//	12 d(bucket) t name        object      address, size, ETag, time; empty: removed
+//	13 t name 0 implicit¹      bucket      time; empty: removed
+//	14 t id¹⁰                  upload      d(bucket), name, time; empty: ended
 //
-// A place is an LSN and an index; its journal follows from the mark. A key that comes
-// again has the value that came last.
+// A place is an LSN and an index; its journal follows from the mark. If a key occurs more
+// than once, the last value counts.
 package index
 
 import (
@@ -49,33 +52,33 @@ import (
 	"macronode/core/types"
 )
 
-// Why there is no answer, or no more folding.
+// Why there is no answer, or folding ended.
 var (
-	ErrShut    error = shut{}                                                          // come back
-	ErrDamaged       = errors.New("index: the index is damaged and will be made anew") // the next Run does
-	ErrEngine        = errors.New("index: the engine gave up")                         // the next Run opens another; what is on disk is as after a crash
-	ErrOrder         = errors.New("index: a frame out of order")                       // the journal's mistake
+	ErrShut    error = shut{}                                                          // temporary
+	ErrDamaged       = errors.New("index: the index is damaged and will be made anew") // the next Run rebuilds it
+	ErrEngine        = errors.New("index: the engine gave up")                         // the next Run opens another engine; the disk is as after a crash
+	ErrOrder         = errors.New("index: a frame out of order")                       // an invalid journal
 	ErrRunning       = errors.New("index: runs already")
 )
 
-// shut is unavailable, not wrong: an index that is away comes back.
+// shut means unavailable for now.
 type shut struct{}
 
 func (shut) Error() string     { return "index: not running" }
 func (shut) Unavailable() bool { return true }
 
-// Limits are how much the index takes. The zero value of each means its default.
+// Limits are the sizes of an index. Zero means the default.
 type Limits struct {
-	Frames    int           // of a tail, before it is written as tables: 200,000
-	Tail      int64         // bytes of a tail, before that: 64 MiB
-	Keys      int           // idempotency keys and refs of a tail, before that: 250,000
+	Frames    int           // frames of a tail before it is written: 200,000
+	Tail      int64         // bytes of a tail before it is written: 64 MiB
+	Keys      int           // idempotency keys and refs of a tail before it is written: 250,000
 	Interval  time.Duration // after which a tail of Few frames is written: 1 min
 	Few       int           // 1,000
-	Ring      int           // frames that are handed over and not folded: 8,192
+	Ring      int           // offered frames that are not folded: 8,192
 	RingBytes int64         // of their bodies: 16 MiB
-	Cache     int64         // bytes of tables in memory: 64 MiB
-	Files     int           // open ones: 256
-	Waiters   int           // of Await: 256
+	Cache     int64         // bytes of cached tables: 64 MiB
+	Files     int           // open files: 256
+	Waiters   int           // readers in Await: 256
 	Page      int           // rows of one answer: 1,000
 }
 
@@ -102,51 +105,51 @@ func or[T comparable](v, otherwise T) T {
 	return v
 }
 
-const tailOver = 8 << 20 // bytes that a tail takes beyond its limit: its last frames, and blocks that are not full
+const tailOver = 8 << 20 // bytes that a tail takes in excess of its limit: its last frames, and blocks that are not full
 
-// Bytes is the memory that an index takes at most.
+const openTable = 16 << 10 // bytes that an open table takes
+
+// Bytes is the largest memory of an index, without engines that have stopped.
 func Bytes(l Limits) int64 {
 	l = l.withDefaults()
 	const (
-		drafts = 4 << 20  // the largest frame that is being read
+		drafts = 4 << 20  // the largest frame that is read
 		engine = 24 << 20 // a compaction, a table that is written, memory tables
-		file   = 16 << 10 // an open table
 	)
 	order := l.Tail / (linkedSize + 16) * orderedSize // no table has more rows
 	return 2*(l.Tail+tailOver) + order + order/4 + drafts + l.RingBytes + int64(l.Ring)*sealedSize +
-		l.Cache + int64(l.Files)*file + engine
+		l.Cache + int64(l.Files)*openTable + engine
 }
 
-// A Journal has the frames. Its methods are called by Run alone.
+// A Journal has the frames. Only Run calls its methods.
 type Journal interface {
-	// Chain is which journal a durable frame is of, and the chain's value behind it; ok
-	// is false where there is no such durable frame.
+	// Chain returns the journal of a durable frame and the root after it; ok is false if there is
+	// no such durable frame.
 	Chain(types.LSN) (journal types.JournalID, root types.Root, ok bool, err error)
-	// Range yields the durable frames from one on, in order, until there are no more or
-	// each returns an error, which it returns as well. Each copies what it keeps.
+	// Range yields the durable frames from one on, in order, until the last one or until each
+	// returns an error, which Range returns. each copies what it keeps.
 	Range(from types.LSN, each func(record.Sealed) error) error
 }
 
-// Config is what an index is made of.
+// Config has the parameters of an index.
 type Config struct {
-	Dir     string        // its own; it is made if it is not there
-	TTL     time.Duration // of a key. Another one than before makes the index anew
+	Dir     string        // created if missing; used by one index
+	TTL     time.Duration // of a key. If it changes, the index is rebuilt
 	Limits  Limits
 	Journal Journal
-	Indexed func(types.LSN) // is told how far the tables have come, by one goroutine. Nil: nobody is
-	Aged    func() bool     // a forgotten key may be in its time. Nil: so it is
-	Log     *slog.Logger    // nil: nowhere
+	Indexed func(types.LSN) // called with the last frame in tables, from one goroutine. Nil: not called
+	Aged    func() bool     // reports whether an evicted key may be within its TTL. Nil: always
+	Log     *slog.Logger    // nil: no log
 }
 
-// Indexer is the index. Its methods may be called by any goroutine, but Run once at a
-// time.
+// Indexer is the index. Any goroutine may call its methods; Run must not run twice at once.
 //
 // Invariants:
 //
-//	X1  the tables have all of the frames up to their mark, and nothing else
-//	X2  the tails have all of the frames between that mark and theirs
-//	X3  tables' mark ≤ a tail's mark ≤ what was handed over or read: durable frames
-//	X4  at most two tails: one grows, one is being written
+//	X1  the tables have exactly the frames up to their mark
+//	X2  the tails have the frames between that mark and theirs
+//	X3  the tables' mark ≤ a tail's mark ≤ the last durable frame offered or read
+//	X4  there are at most two tails: one grows, one is being written
 type Indexer struct {
 	config Config
 	limits Limits
@@ -156,30 +159,30 @@ type Indexer struct {
 	eras   eras
 	ring   *ring
 
-	sick    chan trouble          // what was found wrong beside the folding, one at most
-	damaged atomic.Bool           // the next Run makes the index anew
-	deaths  atomic.Int64          // engines that have stopped, in this process
-	died    atomic.Pointer[error] // why the last of them did
+	sick    chan trouble          // errors found outside of the folding, at most one
+	damaged atomic.Bool           // the next Run rebuilds the index
+	deaths  atomic.Int64          // number of engines that have stopped in this process
+	died    atomic.Pointer[error] // why the last of them stopped
 	running atomic.Bool
 	strikes int           // runs in a row that could not open the tables
-	cache   *pebble.Cache // of all engines: one that has stopped does not give its own back
+	cache   *pebble.Cache // of all engines: a stopped engine does not free its own
 
 	mu     sync.RWMutex
 	store  *store // nil: not running
-	tail   *tail  // that grows; nil: not running
-	frozen *tail  // that is being written, or nil
+	tail   *tail  // the one that grows; nil: not running
+	frozen *tail  // the one that is being written, or nil
 	spare  *tail
 	kept   mark          // of the tables
-	moved  chan struct{} // closed at the next fold, when somebody waits for it
+	moved  chan struct{} // closed at the next fold, if a reader waits
 	waits  int
 
 	ingests, rebuilds atomic.Uint64
 }
 
-// trouble is what was found wrong beside the folding.
+// trouble is an error found outside of the folding.
 type trouble struct{ error }
 
-// New is an index that is not running: it folds nothing and answers ErrShut.
+// New returns an index that is not running: it folds nothing and returns ErrShut.
 func New(c Config) *Indexer {
 	types.Assert(c.TTL >= time.Second, "index: keys without time")
 	if c.Log == nil {
@@ -197,14 +200,14 @@ func New(c Config) *Indexer {
 		ring: newRing(l.Ring, int(l.RingBytes)), sick: make(chan trouble, 1)}
 }
 
-// Offer hands over frames that are durable, in order. It never waits; what there is no
-// room for is read from the journal later.
+// Offer passes durable frames in order. It never waits; frames without room are read from the
+// journal later.
 func (x *Indexer) Offer(batch []record.Sealed) { x.ring.offer(batch) }
 
-// Rebuild throws the index away and makes it anew, by way of an end of Run.
-func (x *Indexer) Rebuild() { x.suspect(fmt.Errorf("%w: it was asked for", ErrDamaged)) }
+// Rebuild removes the index and rebuilds it, by ending Run.
+func (x *Indexer) Rebuild() { x.suspect(fmt.Errorf("%w: a rebuild was requested", ErrDamaged)) }
 
-// suspect ends Run, and for damage has the next one begin anew.
+// suspect ends Run; after damage, the next Run rebuilds the index.
 func (x *Indexer) suspect(err error) {
 	switch {
 	case errors.Is(err, ErrEngine):
@@ -219,7 +222,7 @@ func (x *Indexer) suspect(err error) {
 	}
 }
 
-// Mark is how far the index has come.
+// Mark returns the last folded frame.
 func (x *Indexer) Mark() event.Watermark {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -229,13 +232,13 @@ func (x *Indexer) Mark() event.Watermark {
 	return event.Watermark{LSN: x.tail.last.lsn, At: x.tail.last.at}
 }
 
-// Run opens the index and folds until ctx ends, and then writes what no table has yet and
-// waits for a merge of tables that is under way: who cannot wait may leave it, as in a
-// crash. An error means that the index stands still: the supervisor runs it again.
+// Run opens the index and folds until ctx ends. Then it writes all rows that are in no table yet,
+// and waits for a running merge; abandoning it is safe, as in a crash. After an error the index
+// is down until the supervisor runs it again.
 func (x *Indexer) Run(ctx context.Context) error { return x.RunNotify(ctx, func() {}) }
 
-// RunNotify is Run. It calls following once: when the index has read all that is durable,
-// and from then on follows the frames that are offered.
+// RunNotify is Run. It calls following once, when the index has read all durable frames and
+// follows the offered ones.
 func (x *Indexer) RunNotify(ctx context.Context, following func()) error {
 	if !x.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -245,7 +248,7 @@ func (x *Indexer) RunNotify(ctx context.Context, following func()) error {
 		return err
 	}
 	select {
-	case <-x.sick: //nolint:errcheck // of a run before, which is over
+	case <-x.sick: //nolint:errcheck // of an earlier run
 	default:
 	}
 	defer x.keepCache()()
@@ -271,7 +274,7 @@ func (x *Indexer) begin(s *store, m mark) {
 	x.config.Indexed(m.lsn)
 }
 
-// shut lets nobody read any more, and closes the tables.
+// shut rejects further reads, and closes the tables.
 func (x *Indexer) shut() error {
 	x.mu.Lock()
 	s := x.store
@@ -281,12 +284,12 @@ func (x *Indexer) shut() error {
 	return s.close()
 }
 
-// open opens the tables and believes their mark only where it lies on the chain.
+// open opens the tables and accepts their mark only if it is on the chain.
 func (x *Indexer) open() (*store, mark, error) {
 	if err := x.fs.MkdirAll(x.config.Dir, 0o700); err != nil {
 		return nil, mark{}, fmt.Errorf("index: make its directory: %w", err)
 	}
-	if err := syncDir(x.fs, x.fs.PathDir(x.config.Dir)); err != nil { // or all of it is gone after a crash
+	if err := syncDir(x.fs, x.fs.PathDir(x.config.Dir)); err != nil { // otherwise all of it can be gone after a crash
 		return nil, mark{}, err
 	}
 	why := ErrDamaged
@@ -307,11 +310,11 @@ func (x *Indexer) open() (*store, mark, error) {
 	return s, mark{}, err
 }
 
-// well forgets what was wrong with an index that is no more.
+// well clears the errors of a removed index.
 func (x *Indexer) well() {
 	x.damaged.Store(false)
 	select {
-	case <-x.sick: //nolint:errcheck // it is over
+	case <-x.sick: //nolint:errcheck // obsolete
 	default:
 	}
 }
@@ -320,12 +323,12 @@ func (x *Indexer) openStore() (*store, error) {
 	return openStore(x.fs, x.config.Dir, x.limits, x.cache, x.config.Log, x.suspect)
 }
 
-// believe opens what is there: doubt says why it must be made anew, err why nothing can
-// be said.
+// believe opens the existing tables. doubt is why they must be rebuilt; err is why that cannot be
+// decided.
 func (x *Indexer) believe() (s *store, m mark, doubt, err error) {
 	if s, err = x.openStore(); err != nil {
-		// What cannot be opened twice is as bad as damaged: a table may be missing. But
-		// where the disk refuses, throwing away does not help.
+		// Tables that cannot be opened count as damaged: one may be missing. But if the disk
+		// rejects operations, removing them does not help.
 		if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.ENOENT || errors.Is(err, ErrEngine) {
 			return nil, mark{}, nil, err
 		}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// small are limits that a few frames reach.
+// small returns limits that a few frames reach.
 func small(pick chance) index.Limits {
 	return index.Limits{Frames: 1 + pick(12), Interval: time.Hour, Few: 1, Ring: 1 + pick(6), Cache: 1 << 20, Files: 64, Waiters: 2, Page: 12 + pick(8)}
 }
@@ -41,16 +41,16 @@ type desk struct {
 	fs   vfs.FS
 	x    *index.Indexer
 	c    index.Config
-	kept atomic.Uint64 // the last that Indexed told
-	up   chan struct{} // has something when it told
-	gate chan struct{} // closed: the journal may be read
+	kept atomic.Uint64 // the last frame reported by Indexed
+	up   chan struct{} // has a value after a report
+	gate chan struct{} // closed: the journal can be read
 	stop context.CancelFunc
 	done chan error
 
-	chain error // what the journal answers to a question for a frame
+	chain error // error of Chain
 }
 
-// Range waits at the gate.
+// Range waits for the gate.
 func (d *desk) Range(from types.LSN, each func(record.Sealed) error) error {
 	<-d.gate
 	return d.w.shelf.Range(from, each)
@@ -93,28 +93,28 @@ func (d *desk) start() {
 	}
 }
 
-// open lets the journal be read.
+// open opens the gate.
 func (d *desk) open() *desk {
 	close(d.gate)
 	return d
 }
 
-// come waits until all that is durable is folded, or the run ends.
+// come waits until all durable frames are folded, or the run ends.
 func (d *desk) come() error {
 	d.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	lsn := types.LSN(d.w.shelf.upto.Load())
-	if d.x.AwaitMark(ctx, lsn) {
+	if d.x.AwaitFrame(ctx, lsn) {
 		return nil
 	}
 	if ctx.Err() != nil {
-		d.Fatalf("it stands still at %v of %v", d.x.Mark(), lsn)
+		d.Fatalf("it stops at %v of %v", d.x.Mark(), lsn)
 	}
 	return <-d.done
 }
 
-// waiting returns when so many reads wait for the index.
+// waiting returns when a number of readers wait.
 func (d *desk) waiting(reads int) {
 	d.Helper()
 	for end := time.Now().Add(time.Minute); d.x.Waiting() < reads; runtime.Gosched() {
@@ -141,9 +141,9 @@ func diced(seed uint64) chance {
 	return func(n int) int { return int(dice.Uint64n(uint64(n))) }
 }
 
-// TestAgrees: whatever is in the tails and whatever in tables, and however often it
-// starts again, the index says what the twin says.
-func TestAgrees(t *testing.T) {
+// TestMatchesModel: wherever rows are, in tails or tables, and however often it restarts, the
+// index gives the model's answers.
+func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(diced(rapid.Uint64().Draw(t, "seed")))
 		d := newDesk(t, w, vfs.NewMem(), small(w.pick)).open()
@@ -166,7 +166,7 @@ func TestAgrees(t *testing.T) {
 					t.Fatalf("the tables have come to %v at the end, want %v", d.kept.Load(), last)
 				}
 				if _, _, err := d.x.Key(1, types.NameHash{}); !errors.Is(err, index.ErrShut) {
-					t.Fatalf("an index that does not run says %v", err)
+					t.Fatalf("an index that does not run returns %v", err)
 				}
 				d.start()
 				d.comes()

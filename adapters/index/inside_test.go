@@ -12,13 +12,13 @@ import (
 	"macronode/core/types"
 )
 
-// TestRing: a ring gives back, in order and without a gap, what it took, or says that
-// there is more elsewhere; it never takes more than its bounds.
-func TestRing(t *testing.T) {
+// TestRingReturnsFramesInOrder: a ring returns frames in order and without gaps, or reports that
+// they are elsewhere. It stays within its limits.
+func TestRingReturnsFramesInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most, bytes := rapid.IntRange(1, 6).Draw(t, "frames"), rapid.IntRange(1, 30).Draw(t, "bytes")
 		r := newRing(most, bytes)
-		before := types.LSN(rapid.IntRange(0, 3).Draw(t, "before")) // frames that nobody handed over
+		before := types.LSN(rapid.IntRange(0, 3).Draw(t, "before")) // frames that were not offered
 		offered, next := before, types.LSN(1)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "offer") {
@@ -35,7 +35,7 @@ func TestRing(t *testing.T) {
 					t.Fatalf("frame %v is %v with %d bytes", next, s.LSN, len(s.Body))
 				case behind != (!ok && offered > before && offered >= next):
 					t.Fatalf("frame %v: there %v, behind %v, offered up to %v", next, ok, behind, offered)
-				case ok, behind, next <= before: // from here, or from the journal
+				case ok, behind, next <= before: // from the ring, or from the journal
 					next++
 				}
 			}
@@ -44,17 +44,17 @@ func TestRing(t *testing.T) {
 				held += len(r.at(r.first + types.LSN(i)).Body)
 			}
 			if r.n > most || held > bytes || held != r.bytes {
-				t.Fatalf("it holds %d of %d frames, %d of %d bytes, and says %d", r.n, most, held, bytes, r.bytes)
+				t.Fatalf("it has %d of %d frames, %d of %d bytes, and counts %d", r.n, most, held, bytes, r.bytes)
 			}
 		}
 	})
 }
 
-// TestIll: when the engine gave up nothing is ingested, because what it has on disk is
-// not what it believes.
-func TestIll(t *testing.T) {
-	told := 0
-	s, err := openStore(vfs.NewMem(), "index", Limits{}.withDefaults(), nil, slog.New(slog.DiscardHandler), func(error) { told++ })
+// TestStoppedEngineIngestsNothing: the tables of a stopped engine may differ from its state, so
+// nothing is ingested.
+func TestStoppedEngineIngestsNothing(t *testing.T) {
+	reported := 0
+	s, err := openStore(vfs.NewMem(), "index", Limits{}.withDefaults(), nil, slog.New(slog.DiscardHandler), func(error) { reported++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func TestIll(t *testing.T) {
 		t.Errorf("there are %d tables", n)
 	}
 	s.fail(errors.New("again"))
-	if told != 1 {
-		t.Errorf("told %d times", told)
+	if reported != 1 {
+		t.Errorf("reported %d times", reported)
 	}
 	if names, err := s.fs.List("index/next"); err != nil || len(names) > 0 {
 		t.Errorf("left behind: %q, %v", names, err)
@@ -82,8 +82,8 @@ func TestIll(t *testing.T) {
 	}
 }
 
-// TestWipe: what was thrown away does not come back after a crash.
-func TestWipe(t *testing.T) {
+// TestWipeSurvivesCrash: removed tables do not come back after a crash.
+func TestWipeSurvivesCrash(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	log := slog.New(slog.DiscardHandler)
 	s, err := openStore(mem, "index", Limits{}.withDefaults(), nil, log, func(error) {})
@@ -98,8 +98,8 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// TestTailGroups: in a group of any length the place of a seq is found, and what follows
-// it, as a list would say; and what was not there at the moment is not seen.
+// TestTailGroups: in a group of any length, a seq and its successors are found as in a list;
+// later rows are not visible to an earlier reader.
 func TestTailGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tail := newTail()

@@ -9,9 +9,8 @@ import (
 	"macronode/adapters/index"
 )
 
-// TestWritesTablesWhenKeysFill: the index writes a tail as soon as it has many keys and refs,
-// however few frames it has and however long its interval is. The node keeps in memory what
-// no table has.
+// TestWritesTablesWhenKeysFill: the index writes a tail when it has many keys and refs, even if
+// it has few frames and its interval is long. Until then the node keeps the keys in memory.
 func TestWritesTablesWhenKeysFill(t *testing.T) {
 	const most = 10
 	w := grown(1, 60, 60)

@@ -8,46 +8,50 @@ import (
 	"macronode/core/types"
 )
 
-// A family is one view's part of the keys: their first byte.
+// A family is a view: the first byte of its keys.
 type family byte
 
 const (
-	ofMark    family = iota + 1 // how far the tables have come: one key
+	ofMark    family = iota + 1 // the mark of the tables: one key
 	ofKey                       // idempotency keys
 	ofRef                       // refs
 	ofEntry                     // movements of an account that set its balance
-	ofHeld                      // those that set what is held of it, or freeze it
+	ofHeld                      // movements that set its held amount, or freeze it
 	ofChange                    // movements of a tenant
-	ofAccount                   // accounts and the assets that they ever had
+	ofAccount                   // accounts and their assets
 	ofAsset                     // assets
 	ofHold                      // holds, as they were opened
 	ofHolder                    // whose they are
 	ofEnd                       // what became of them
+	ofObject                    // objects by bucket and name
+	ofBucket                    // buckets by name
+	ofUpload                    // uploads in parts
+	ofSlice                     // slices of usage
 )
 
 const (
-	version    = 1
+	version    = 2
 	idSize     = 16
 	tenantSize = 4
-	nameSize   = idSize + tenantSize // an account, a key or a ref within its tenant
-	bucketSize = 7                   // of the time that a key is of
+	nameSize   = idSize + tenantSize // an account, a key or a ref of a tenant
+	bucketSize = 7                   // of the time of a key
 	eraSize    = 4
-	eraBits    = eras(22) // 4 million movements are one era
+	eraBits    = eras(22) // one era is 4 million movements
 	seqSize    = 8
 
 	entrySize = 1 + eraSize + nameSize + idSize + seqSize
 	heldSize  = 1 + nameSize + idSize + seqSize
 )
 
-// The layouts of the keys. What belongs to one owner has one group: a span of the key
-// that the tail finds it by.
+// The layouts of the keys. Keys of one owner have the same group: the part of the key by which
+// the tail finds them.
 
 func markKey(b []byte) []byte { return append(b, byte(ofMark)) }
 
-// The youngest bucket comes first, so that the mark and the keys that are new lie side
-// by side, and those over their time are one range at the end.
+// The youngest bucket is first, so that the mark and new keys are adjacent, and expired keys are
+// one range at the end.
 func keyKey(b []byte, bucket uint64, t types.Tenant, id types.NameHash) []byte {
-	types.Assert(bucket < 1<<(8*bucketSize), "index: a time beyond all buckets")
+	types.Assert(bucket < 1<<(8*bucketSize), "index: a time after the last bucket")
 	b = binary.BigEndian.AppendUint64(b, uint64(ofKey)<<56|^bucket&(1<<56-1))
 	return name(b, t, id)
 }
@@ -96,27 +100,27 @@ func name(b []byte, t types.Tenant, id types.NameHash) []byte {
 	return binary.BigEndian.AppendUint32(append(b, id[:]...), uint32(t))
 }
 
-// group is the part of a key that says whose it is.
+// group returns the part of a key that identifies its owner.
 func group(key []byte) []byte {
 	switch family(key[0]) {
 	case ofKey:
 		return key[1+bucketSize:]
 	case ofEntry:
 		return key[1+eraSize : 1+eraSize+nameSize]
-	case ofHeld, ofHolder:
+	case ofHeld, ofHolder, ofObject:
 		return key[1 : 1+nameSize]
-	case ofChange, ofAccount, ofAsset:
+	case ofChange, ofAccount, ofAsset, ofBucket, ofUpload, ofSlice:
 		return key[1 : 1+tenantSize]
 	default:
 		return key[1:]
 	}
 }
 
-// shelf is what lies together in one table: what comes to one shelf later lies among
-// what is there or behind it, and no other shelf is touched.
+// shelf returns the number of the table for a key. Later keys of a shelf are among its earlier
+// ones or after them, and touch no other shelf.
 func shelf(key []byte) uint64 {
 	switch of := family(key[0]); of {
-	case ofMark: // lies before the youngest bucket
+	case ofMark: // sorts before the youngest bucket
 		return uint64(ofMark) << 56
 	case ofKey:
 		return binary.BigEndian.Uint64(key)
@@ -127,15 +131,15 @@ func shelf(key []byte) uint64 {
 	}
 }
 
-// eras is how many bits of a seq are below its era.
+// eras is the number of bits of a seq below its era.
 type eras uint8
 
 func (e eras) of(seq types.Seq) uint32 { return uint32(seq >> e) }
 
-// last is the last seq of an era.
+// last returns the last seq of an era.
 func (e eras) last(era uint32) types.Seq { return types.Seq(uint64(era)+1)<<e - 1 }
 
-// seqOf is the end of an entry's or a change's key, assetOf what stands before it.
+// seqOf returns the seq at the end of an entry's or a change's key, assetOf the asset before it.
 func seqOf(key []byte) types.Seq {
 	return types.Seq(binary.BigEndian.Uint64(key[len(key)-seqSize:]))
 }
@@ -144,7 +148,7 @@ func assetOf(key []byte) types.NameHash {
 	return types.NameHash(key[len(key)-seqSize-idSize : len(key)-seqSize])
 }
 
-// appendPlace is a record's place, without its journal: that follows from the LSN.
+// appendPlace appends the position of a record without its journal, which follows from the LSN.
 func appendPlace(b []byte, p types.Position) []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.LSN)), uint64(p.Index))
 }
@@ -166,7 +170,7 @@ func appendText(b, text []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// values reads what the appends wrote. Its texts are views of what it reads.
+// values decodes the values. Its texts are views of its input.
 type values struct {
 	b   []byte
 	bad bool
@@ -226,10 +230,10 @@ func (v *values) amount() (a types.Amount) {
 	return a
 }
 
-// whole reports that all was read, and was right.
+// whole reports whether the input was decoded completely and correctly.
 func (v *values) whole() bool { return !v.bad && len(v.b) == 0 }
 
-// A seen is the value of a key: asked, where, when.
+// A seen is the value of a key: request hash, position, time.
 type seen struct {
 	asked types.RequestHash
 	place types.Position
@@ -263,7 +267,7 @@ func (c *change) read(b []byte) bool {
 	return v.whole()
 }
 
-// sets is what an entry's value has.
+// sets has the fields that an entry sets.
 type sets byte
 
 const (
@@ -274,12 +278,12 @@ const (
 	hasNonce
 	hasRef
 	hasMemo
-	hidden // the entry of the same seq that sets the balance is the one to show
+	hidden // another entry of the same seq, which sets the balance, is shown
 )
 
-// An entry is the value of a movement as one of its accounts sees it. Of an event.Entry
-// it lacks what others have: the balance where it sets only what is held, and the other
-// way round.
+// An entry is the value of a movement from the side of one account. An entry lacks the fields of
+// an event.Entry that other entries set: the balance if it only sets the held amount, and the
+// reverse.
 type entry struct {
 	sets    sets
 	op      event.Op
@@ -348,7 +352,7 @@ func (e *entry) read(b []byte) bool {
 	return v.whole()
 }
 
-// A hold is the value of one as it was opened.
+// A hold is the value of a hold as it was opened.
 type hold struct {
 	opened, until   types.Time
 	amount          types.Amount
@@ -367,7 +371,7 @@ func (h *hold) read(b []byte) bool {
 	return v.whole()
 }
 
-// An end is the value of what became of a hold.
+// An end is the value of the end of a hold.
 type end struct {
 	state    event.HoldOutcome
 	place    types.Position

@@ -11,15 +11,14 @@ import (
 	"macronode/core/types"
 )
 
-// A Holding is an account and an asset that it ever had: the ledger's own accounts as
-// well.
+// A Holding is an account and one of its assets, reserved accounts included.
 type Holding struct{ Account, Asset []byte }
 
-// Cursor is where a list goes on behind h.
+// Cursor returns the cursor after h.
 func (h *Holding) Cursor() []byte { return append(append(bytes.Clone(h.Account), 0), h.Asset...) }
 
-// Accounts lists the accounts whose names begin with a prefix, with their assets, in
-// the order of their bytes behind a cursor: at most so many. A nil cursor begins.
+// Accounts lists the accounts with a prefix, with their assets, sorted, after a cursor: at most
+// limit. A nil cursor starts at the beginning.
 func (x *Indexer) Accounts(t types.Tenant, prefix, after []byte, limit int) ([]Holding, event.Watermark, error) {
 	names, m, err := x.names(accountKey(nil, t, nil, nil)[:1+tenantSize], prefix, after, limit)
 	list := make([]Holding, 0, len(names))
@@ -30,8 +29,7 @@ func (x *Indexer) Accounts(t types.Tenant, prefix, after []byte, limit int) ([]H
 	return list, m, err
 }
 
-// Assets lists the assets that were ever issued, like Accounts. An asset is its own
-// cursor.
+// Assets lists the assets that were ever issued, like Accounts. An asset is its own cursor.
 func (x *Indexer) Assets(t types.Tenant, prefix, after []byte, limit int) ([][]byte, event.Watermark, error) {
 	return x.names(assetKey(nil, t, nil), prefix, after, limit)
 }
@@ -74,28 +72,28 @@ func (x *Indexer) names(stem, prefix, after []byte, limit int) ([][]byte, event.
 	})
 	narrow(0)
 	for i := range list {
-		list[i] = bytes.Clone(list[i]) // a tail's bytes are used again
+		list[i] = bytes.Clone(list[i]) // the memory of a tail is reused
 	}
 	m := v.event()
 	return list, m, v.close()
 }
 
-// States is a set of what may have become of a hold. None means all.
+// States is a set of states of a hold. Zero means all.
 type States uint8
 
-// In is the set of one.
+// In returns the set of one state.
 func In(s event.HoldOutcome) States { return 1 << s }
 
-// Holds lists the holds of an account, or without one of the tenant, in the order of
-// their ids behind one, as they are at a time: at most so many of the wanted states.
-// Next is where the list goes on; all zeros: it has ended. It may be short before it
-// ends, because an answer looks at no more than Page holds.
+// Holds lists the holds of an account, or of the tenant if account is nil, sorted by ID after
+// one, in their state at a time: at most limit holds in the wanted states. next is where the list
+// continues; zero means the end. A page can be short before the end, because an answer visits at
+// most Page holds.
 func (x *Indexer) Holds(t types.Tenant, account []byte, want States, after types.TxID, limit int, now types.Time) (list []event.HoldView, next types.TxID, m event.Watermark, err error) {
 	v, err := x.view()
 	if err != nil {
 		return nil, types.TxID{}, event.Watermark{}, err
 	}
-	var of types.NameHash // zeros: the tenant's
+	var of types.NameHash // zero: of the tenant
 	if len(account) > 0 {
 		of = digest.Name(account)
 	}
@@ -115,7 +113,7 @@ func (x *Indexer) Holds(t types.Tenant, account []byte, want States, after types
 	return list, next, m, v.close()
 }
 
-// ids are the first holds behind one, as many as an answer looks at.
+// ids returns the first holds after one, as many as an answer visits.
 func (v *view) ids(key []byte, after types.TxID) (ids []types.TxID) {
 	most := v.index.limits.Page
 	stem := key[:1+nameSize]
@@ -146,7 +144,7 @@ func (v *view) ids(key []byte, after types.TxID) (ids []types.TxID) {
 	return ids
 }
 
-// Hold is one, as it is at a time.
+// Hold returns a hold in its state at a time.
 func (x *Indexer) Hold(t types.Tenant, id types.TxID, now types.Time) (h event.HoldView, found bool, err error) {
 	v, err := x.view()
 	if err != nil {
@@ -156,7 +154,7 @@ func (x *Indexer) Hold(t types.Tenant, id types.TxID, now types.Time) (h event.H
 	return h, found && v.err == nil, v.close()
 }
 
-// hold is one that is over when its time is, whether or not that was recorded yet.
+// hold counts a hold as expired at its expiry, whether or not that is recorded yet.
 func (v *view) hold(t types.Tenant, id types.TxID, now types.Time) (event.HoldView, bool) {
 	key := holdKey(nil, t, id)
 	value, ok := v.get(key)
@@ -183,7 +181,7 @@ func (v *view) hold(t types.Tenant, id types.TxID, now types.Time) (event.HoldVi
 	return show, true
 }
 
-// Changes lists the tenant's movements after a seq, at most so many, without a gap.
+// Changes lists the tenant's movements after a seq, at most limit, without gaps.
 func (x *Indexer) Changes(t types.Tenant, after types.Seq, limit int) ([]event.Change, event.Watermark, error) {
 	v, err := x.view()
 	if err != nil {
@@ -218,7 +216,7 @@ func (x *Indexer) Changes(t types.Tenant, after types.Seq, limit int) ([]event.C
 	return list, m, v.close()
 }
 
-// change is one movement of a tenant that there is.
+// change returns an existing movement of a tenant.
 func (v *view) change(t types.Tenant, seq types.Seq) (c event.Change) {
 	key := changeKey(nil, t, seq)
 	var value []byte
@@ -245,14 +243,14 @@ func (v *view) change(t types.Tenant, seq types.Seq) (c event.Change) {
 	return event.Change{Seq: seq, ID: v.mark.lives.id(read.place), At: read.at}
 }
 
-// Seq is the last movement of a tenant that is in the index; 0 while that does not run.
+// Seq returns the last movement of a tenant in the index; 0 if the index does not run.
 func (x *Indexer) Seq(t types.Tenant) types.Seq {
 	last, _ := x.lastOf(&waiting{tenant: t})
 	return last
 }
 
-// Await waits until a tenant's movement is in the index; false when ctx ends first, or
-// too many wait already, or the index stops.
+// Await waits until a tenant's movement is in the index; false if ctx ends first, too many
+// readers wait, or the index stops.
 func (x *Indexer) Await(ctx context.Context, t types.Tenant, seq types.Seq) bool {
 	old := waiting{tenant: t}
 	for {
@@ -275,7 +273,7 @@ func (x *Indexer) Await(ctx context.Context, t types.Tenant, seq types.Seq) bool
 	}
 }
 
-// join returns what is closed when there is more; nil when there is no room to wait.
+// join returns a channel that is closed at the next fold; nil if too many readers wait.
 func (x *Indexer) join() chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -295,15 +293,15 @@ func (x *Indexer) leave() {
 	x.waits--
 }
 
-// A waiting remembers what the tables said: nothing new comes to them but by a tail.
+// A waiting caches the result of the tables: they change only when a tail is written.
 type waiting struct {
 	tenant types.Tenant
 	last   types.Seq
-	kept   types.LSN // of the tables that said so
+	kept   types.LSN // mark of the tables that gave the result
 	asked  bool
 }
 
-// lastOf is the tenant's last movement.
+// lastOf returns the tenant's last movement.
 func (x *Indexer) lastOf(w *waiting) (types.Seq, error) {
 	key := changeKey(make([]byte, 0, 16), w.tenant, 0)
 	x.mu.RLock()

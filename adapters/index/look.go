@@ -17,10 +17,22 @@ func (x *Indexer) Look(in event.Event) error {
 		return x.prior(find.Tenant, find.Key.ID, &find.Prior, &find.IndexedTo)
 	}
 	if execute, is := in.(*event.Execute); is {
+		if c, is := execute.Command.(command.WithRefs); is {
+			return x.refs(c)
+		}
 		h := execute.Command.Head()
 		return x.prior(h.Tenant, h.Key.ID, &h.Prior, &h.IndexedTo)
 	}
 	return nil
+}
+
+// refs looks up the refs of a command without an idempotency key.
+func (x *Indexer) refs(c command.WithRefs) error {
+	h := c.Head()
+	return x.asked(func(v *view) {
+		h.IndexedTo = v.mark.lsn
+		c.Refs(func(ref types.NameHash, prior *command.PriorOutcome) { *prior = v.ref(h.Tenant, ref) })
+	})
 }
 
 // prior looks up an idempotency key if the window may have evicted it.
@@ -46,21 +58,21 @@ func (x *Indexer) request(in *event.Request) error {
 		in.Prior, in.IndexedTo = v.key(in.Tenant, in.Key.ID), v.mark.lsn
 		for _, item := range in.Each {
 			if len(item.Ref.Text) > 0 {
-				item.PriorRef = v.ref(in.Tenant, item.Ref.ID)
+				item.PriorRef = v.ref(in.Tenant, item.Ref.ID).ID
 			}
 		}
 	})
 }
 
-// Key is what became of an idempotency key that is in its time.
+// Key returns the outcome of an idempotency key within its TTL.
 func (x *Indexer) Key(t types.Tenant, id types.NameHash) (s command.PriorOutcome, found bool, err error) {
 	err = x.asked(func(v *view) { s = v.key(t, id) })
 	return s, s.ID.Position().LSN > 0, err
 }
 
-// Ref is who has a ref.
+// Ref returns the record of a ref.
 func (x *Indexer) Ref(t types.Tenant, id types.NameHash) (used types.TxID, found bool, err error) {
-	err = x.asked(func(v *view) { used = v.ref(t, id) })
+	err = x.asked(func(v *view) { used = v.ref(t, id).ID })
 	return used, used.Position().LSN > 0, err
 }
 
@@ -73,8 +85,8 @@ func (x *Indexer) asked(do func(*view)) error {
 	return v.close()
 }
 
-// key looks through the tails, which have all buckets in one group, and then through the
-// buckets whose keys may live, the youngest first.
+// key searches the tails, which have all buckets in one group, then the buckets within the TTL,
+// the youngest first.
 func (v *view) key(t types.Tenant, id types.NameHash) command.PriorOutcome {
 	x := v.index
 	at := uint64(v.mark.at)
@@ -102,18 +114,23 @@ func (v *view) key(t types.Tenant, id types.NameHash) command.PriorOutcome {
 	return command.PriorOutcome{Hash: s.asked, ID: v.mark.lives.id(s.place), At: s.at}
 }
 
-func (v *view) ref(t types.Tenant, id types.NameHash) types.TxID {
+// ref returns what used a ref: the position, and the digest of the content if that is an event.
+func (v *view) ref(t types.Tenant, id types.NameHash) (s command.PriorOutcome) {
 	var room [64]byte
 	key := refKey(room[:0], t, id)
 	value, ok := v.get(key)
 	if !ok {
-		return types.TxID{}
+		return s
 	}
 	r := values{b: value}
 	p := r.place()
+	if len(r.b) > 0 {
+		copy(s.Hash[:], r.take(len(s.Hash)))
+	}
 	if !r.whole() {
 		v.bad(key)
-		return types.TxID{}
+		return command.PriorOutcome{}
 	}
-	return v.mark.lives.id(p)
+	s.ID = v.mark.lives.id(p)
+	return s
 }

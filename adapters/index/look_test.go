@@ -17,7 +17,7 @@ import (
 	"macronode/core/types"
 )
 
-// keyed is a frame that issues 1 to ann under a key, and perhaps a ref.
+// keyed returns a frame that issues 1 to ann under a key, and optionally a ref.
 func keyed(prev []record.Sealed, at types.Time, key, ref string) record.Sealed {
 	n := uint64(len(prev) + 1)
 	r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Key: text(key), Hash: types.RequestHash{1}, To: text("ann"), Asset: text("EUR"),
@@ -31,7 +31,7 @@ func keyed(prev []record.Sealed, at types.Time, key, ref string) record.Sealed {
 	return s
 }
 
-// keys is a world of such frames, so many ms apart.
+// keys returns a world of such frames with a number of ms in between.
 func keys(count int, apart types.Time) *world {
 	w := newWorld(diced(1))
 	for n := range count {
@@ -41,10 +41,10 @@ func keys(count int, apart types.Time) *world {
 	return w
 }
 
-// TestStale is why the mark is read first: the index comes on between a look-up and the
-// node, which forgets, and only what the index had before the look-up tells the
-// node that the answer is too old.
-func TestStale(t *testing.T) {
+// TestMarkIsReadBeforeLookup: the index advances between a look-up and the node, which has
+// evicted the key. Only a mark that was read before the look-up shows the node that the answer is
+// stale.
+func TestMarkIsReadBeforeLookup(t *testing.T) {
 	w := keys(3, 1)
 	d := newDesk(t, w, vfs.NewMem(), index.Limits{}).open()
 	w.shelf.upto.Store(2)
@@ -53,7 +53,7 @@ func TestStale(t *testing.T) {
 	in := event.Request{Header: command.Header{Tenant: 1}, Item: event.Item{Op: event.Issue}}
 	in.Key.ID = digest.Name([]byte("k3"))
 	if err := d.x.Look(&in); err != nil || in.IndexedTo != 2 || in.Prior != (command.PriorOutcome{}) {
-		t.Fatalf("at 2 the index says %+v up to %v, %v", in.Prior, in.IndexedTo, err)
+		t.Fatalf("at 2 the index returns %+v up to %v, %v", in.Prior, in.IndexedTo, err)
 	}
 
 	third := types.NewTxID(3, types.Position{LSN: 3})
@@ -66,26 +66,26 @@ func TestStale(t *testing.T) {
 	node.Forget(3)
 
 	if node.IndexReadIsFresh(in.IndexedTo, 1_000_003, false) {
-		t.Error("the node takes what the index said before it had frame 3")
+		t.Error("the node accepts an answer from before frame 3")
 	}
 	late := in
 	late.IndexedTo = d.x.Mark().LSN
 	if _, found, _ := node.Resolve(key, types.RequestHash{1}, late.Prior, 1_000_003); !node.IndexReadIsFresh(late.IndexedTo, 1_000_003, false) || found {
-		t.Error("with a mark that was read after the look-up the key would not be new once more: this test shows nothing")
+		t.Error("with a mark read after the look-up, the key would not be new again: this test shows nothing")
 	}
 	if err := d.x.Look(&in); err != nil || in.IndexedTo != 3 || in.Prior.ID != third || !node.IndexReadIsFresh(in.IndexedTo, 1_000_003, false) {
-		t.Fatalf("asked again the index says %+v up to %v, %v", in.Prior, in.IndexedTo, err)
+		t.Fatalf("on a retry the index returns %+v up to %v, %v", in.Prior, in.IndexedTo, err)
 	}
 	if id, found, err := node.Resolve(key, types.RequestHash{1}, in.Prior, 1_000_003); !found || err != nil || id != third {
-		t.Errorf("asked again the key is new: %x, %v", id, err)
+		t.Errorf("on a retry the key is new: %x, %v", id, err)
 	}
 	if err := d.ends(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestLook: what is told of a request and of a question, from the tails and from the
-// tables; and nothing, which claims nothing, where the node need not know.
+// TestLook: the result of look-ups for requests and queries, from the tails and from the tables;
+// and LSN 0 if the look-up is not needed.
 func TestLook(t *testing.T) {
 	w := keys(6, 1)
 	d := newDesk(t, w, vfs.NewMem(), index.Limits{Frames: 3}).open()
@@ -104,15 +104,15 @@ func TestLook(t *testing.T) {
 		err := d.x.Look(&in)
 		want := command.PriorOutcome{Hash: types.RequestHash{1}, ID: id(n), At: 999_999 + types.Time(n)}
 		if err != nil || in.IndexedTo != 6 || in.Prior != want || in.Items[0].PriorRef != id(n) || in.Items[1].PriorRef != id(0) && in.Items[1].PriorRef != (types.TxID{}) || in.Items[2].PriorRef != (types.TxID{}) {
-			t.Fatalf("of key and ref %d it says %+v, %v", n, in, err)
+			t.Fatalf("key and ref %d: %+v, %v", n, in, err)
 		}
 		in.Tenant = 2
 		if err := d.x.Look(&in); err != nil || in.IndexedTo != 6 || in.Prior != (command.PriorOutcome{}) || in.Items[0].PriorRef != (types.TxID{}) {
-			t.Fatalf("to another tenant it tells %+v, %v", in, err)
+			t.Fatalf("another tenant gets %+v, %v", in, err)
 		}
 		find := event.FindOutcome{Tenant: 1, Key: types.Name{ID: digest.Name([]byte("k" + itoa(int(n))))}}
 		if err := d.x.Look(&find); err != nil || find.IndexedTo != 6 || find.Prior != want {
-			t.Fatalf("who asks for key %d is told %+v, %v", n, find, err)
+			t.Fatalf("a query for key %d gets %+v, %v", n, find, err)
 		}
 		aged = false
 		in = event.Request{Header: command.Header{Tenant: 1, IndexedTo: 4, Prior: want}}
@@ -124,7 +124,7 @@ func TestLook(t *testing.T) {
 		}
 		in.Ref = types.Name{ID: digest.Name([]byte("r" + itoa(int(n)))), Text: []byte("r")}
 		if err := d.x.Look(&in); err != nil || in.IndexedTo != 6 || in.PriorRef != id(n) {
-			t.Fatalf("a ref is asked for in any case: %+v, %v", in, err)
+			t.Fatalf("a ref is always looked up: %+v, %v", in, err)
 		}
 		aged = true
 	}
@@ -136,9 +136,9 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestExpired: keys whose time is over leave the tables, and nothing else does.
-func TestExpired(t *testing.T) {
-	w := keys(200, 250) // 50 s; a key lives for 4
+// TestExpiredKeysLeaveTables: expired keys are removed, and nothing else.
+func TestExpiredKeysLeaveTables(t *testing.T) {
+	w := keys(200, 250) // 50 s; the TTL is 4 s
 	d := newDesk(t, w, vfs.NewMem(), index.Limits{Frames: 10}).open()
 	d.start()
 	d.comes()
@@ -164,18 +164,18 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestOffer: what there is no room for is not waited for, and is read from the journal.
-func TestOffer(t *testing.T) {
+// TestOfferNeverWaits: frames without room are read from the journal.
+func TestOfferNeverWaits(t *testing.T) {
 	w := grown(5, 50, 50)
-	d := newDesk(t, w, vfs.NewMem(), index.Limits{Ring: 4, Frames: 6, Page: 100}) // the gate is shut
+	d := newDesk(t, w, vfs.NewMem(), index.Limits{Ring: 4, Frames: 6, Page: 100}) // the gate is closed
 	w.shelf.upto.Store(0)
 	d.start()
 	for n, s := range w.shelf.frames {
 		w.shelf.upto.Store(uint64(n + 1))
-		d.x.Offer([]record.Sealed{s}) // nobody takes them: it must not wait
+		d.x.Offer([]record.Sealed{s}) // no reader: it must not wait
 	}
 	if s := d.x.Stats(); s.Lag != 50 || s.Mark.LSN != 0 {
-		t.Errorf("nothing is folded: %+v", s)
+		t.Errorf("folded without room: %+v", s)
 	}
 	d.open().comes()
 	same(t, w, d.x)
@@ -187,8 +187,8 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestAwait: who waits for a movement is woken when it is there; too many, or for an index
-// that stops, do not wait.
+// TestAwait: a fold wakes its waiting readers; one reader too many, or a stopping index, returns
+// false.
 func TestAwait(t *testing.T) {
 	w := keys(3, 1)
 	d := newDesk(t, w, vfs.NewMem(), index.Limits{Waiters: 2}).open()
@@ -199,7 +199,7 @@ func TestAwait(t *testing.T) {
 	d.start()
 	d.comes()
 	if !d.x.Await(t.Context(), 1, 2) || !d.x.Await(t.Context(), 9, 0) {
-		t.Fatal("what is there is waited for")
+		t.Fatal("waits for an existing movement")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	got := make(chan bool, 2)
@@ -211,12 +211,12 @@ func TestAwait(t *testing.T) {
 	}
 	stop()
 	if <-got {
-		t.Fatal("who gave up is told that it is there")
+		t.Fatal("a cancelled wait returns true")
 	}
 	w.shelf.upto.Store(3)
 	d.x.Offer(w.shelf.frames[2:])
 	if !<-got {
-		t.Fatal("who waited is not woken")
+		t.Fatal("a waiting reader is not woken")
 	}
 	go func() { got <- d.x.Await(t.Context(), 1, 4) }()
 	d.waiting(1)
@@ -228,7 +228,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestRebuild: whoever asks for it gets an index that was made anew.
+// TestRebuild: a request rebuilds the index.
 func TestRebuild(t *testing.T) {
 	w := grown(6, 30, 30)
 	d := newDesk(t, w, vfs.NewMem(), index.Limits{Frames: 7, Page: 100}).open()
@@ -249,9 +249,9 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// TestLooksBeside: whoever asks while frames are folded, and tails become tables, is told
-// of every key of the frames up to the mark that the answer claims.
-func TestLooksBeside(t *testing.T) {
+// TestLookupsDuringFolding: look-ups while frames are folded and tails are written find every key
+// up to the mark that they return.
+func TestLookupsDuringFolding(t *testing.T) {
 	const frames = 3000
 	w := keys(frames, 0)
 	w.shelf.upto.Store(0)
@@ -287,9 +287,9 @@ func TestLooksBeside(t *testing.T) {
 	}
 }
 
-// TestBound: however large the frames and however slow the disk, the tails take no more
-// memory than they were given.
-func TestBound(t *testing.T) {
+// TestTailMemoryIsBounded: for frames of any size and a slow disk, the tails stay within their
+// memory.
+func TestTailMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine takes in 45,000 records: without -short")
 	}

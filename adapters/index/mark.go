@@ -7,21 +7,20 @@ import (
 	"macronode/core/types"
 )
 
-// A mark is how far something has come: behind a frame of a journal, with the chain's
-// value there. The zero mark is before the first.
+// A mark is a position in the journal: after a frame, with its root. The zero mark is before the
+// first frame.
 type mark struct {
 	journal types.JournalID
 	lsn     types.LSN
 	root    types.Root
 	at      types.Time
 	first   types.Time // of frame 1
-	dropped uint64     // of the keys, all buckets below are gone
+	dropped uint64     // all keys in lower buckets are removed
 	lives   lives
 }
 
-// lives says which journal the frames from one on are of: a journal that was brought
-// back from a backup goes on under another name. They are few and only grow, so who has
-// a copy may read it without a lock.
+// lives has the journal IDs of the frames: after a restore the journal has another ID. The list
+// is short and only grows, so a copy can be read without a lock.
 type lives []life
 
 type life struct {
@@ -29,7 +28,7 @@ type life struct {
 	journal types.JournalID
 }
 
-// of is the journal of a frame.
+// of returns the journal of a frame.
 func (l lives) of(lsn types.LSN) types.JournalID {
 	for n := len(l) - 1; n >= 0; n-- {
 		if l[n].from <= lsn {
@@ -41,7 +40,7 @@ func (l lives) of(lsn types.LSN) types.JournalID {
 
 func (l lives) id(p types.Position) types.TxID { return types.NewTxID(l.of(p.LSN), p) }
 
-// put is m as a table has it, with the width of the buckets that its keys are in.
+// put encodes m for a table, with the bucket width of the keys.
 func (m *mark) put(b []byte, width uint64) []byte {
 	b = binary.AppendUvarint(append(b, version), width)
 	b = binary.BigEndian.AppendUint64(b, uint64(m.journal))
@@ -54,7 +53,7 @@ func (m *mark) put(b []byte, width uint64) []byte {
 	return b
 }
 
-// read is false for what is not a mark of this version and width.
+// read returns false for a mark of another version or width.
 func (m *mark) read(b []byte, width uint64) bool {
 	v := values{b: b}
 	*m = mark{}

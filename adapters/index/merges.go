@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// merges lets the engine merge tables when they are open, and not before: where one
-// cannot be opened, the engine takes away under a merge what it stands on.
+// merges starts merges only after all tables are open: if opening one fails, the engine removes
+// data that a merge uses.
 type merges struct {
 	pebble.CompactionScheduler
 	on atomic.Bool

@@ -2,5 +2,5 @@
 
 package index_test
 
-// slow: the engine checks itself at every step where races are looked for.
+// with the race detector the engine checks itself at every step
 const slow = 4

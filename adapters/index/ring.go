@@ -7,27 +7,27 @@ import (
 	"macronode/core/types"
 )
 
-const sealedSize = 104 // of a place in the ring
+const sealedSize = 104 // bytes of a place in the ring
 
-// A ring holds the frames that were handed over and not folded yet. When it is full the
-// next ones are not taken: whoever folds sees the gap, and reads them from the journal.
+// A ring has the offered frames that are not folded yet. When it is full it ignores further
+// frames: the folding sees the gap, and reads them from the journal.
 type ring struct {
-	wake chan struct{} // has something when the ring got something
+	wake chan struct{} // has a value after new frames
 
 	mu     sync.Mutex
-	frames []record.Sealed // by LSN; from first, n of them, without a gap
+	frames []record.Sealed // by LSN; n of them from first on, without a gap
 	first  types.LSN
 	n      int
 	bytes  int
 	most   int       // bytes
-	seen   types.LSN // the last frame that was handed over
+	seen   types.LSN // the last offered frame
 }
 
 func newRing(frames, bytes int) *ring {
 	return &ring{frames: make([]record.Sealed, frames), most: bytes, wake: make(chan struct{}, 1)}
 }
 
-// offer takes what there is room for. It does not wait.
+// offer adds the frames that fit. It does not wait.
 func (r *ring) offer(batch []record.Sealed) {
 	r.mu.Lock()
 	for _, s := range batch {
@@ -51,8 +51,8 @@ func (r *ring) offer(batch []record.Sealed) {
 
 func (r *ring) at(lsn types.LSN) *record.Sealed { return &r.frames[uint64(lsn)%uint64(len(r.frames))] }
 
-// take is the frame with an LSN, if it is here; what comes before it is dropped. Behind
-// says that it was handed over and is not here.
+// take returns a frame if it is in the ring, and drops earlier ones. behind reports that it was
+// offered and is not in the ring.
 func (r *ring) take(lsn types.LSN) (s record.Sealed, ok, behind bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *ring) drop() {
 	r.n--
 }
 
-// has reports that a frame is here, last which was handed over last.
+// has reports whether a frame is in the ring, last which was offered last.
 func (r *ring) has(lsn types.LSN) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

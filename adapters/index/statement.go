@@ -11,8 +11,8 @@ import (
 	"macronode/core/types"
 )
 
-// Entries yields an account's movements after a seq, oldest first, of all its assets:
-// at most so many. Mark is what they are as of.
+// Entries returns an account's movements after a seq, oldest first, of all its assets: at most
+// limit. mark is the position of the answer.
 func (x *Indexer) Entries(t types.Tenant, account []byte, after types.Seq, limit int, yield func(*event.Entry) bool) (event.Watermark, error) {
 	v, err := x.view()
 	if err != nil {
@@ -32,8 +32,8 @@ func (x *Indexer) Entries(t types.Tenant, account []byte, after types.Seq, limit
 	return m, nil
 }
 
-// BalanceAt is what an account had of an asset behind a movement of the tenant; found is
-// false when that is beyond the mark. Which nonce came next then is not told.
+// BalanceAt returns the balance of an account in an asset after a movement of the tenant; found
+// is false if the movement is after the mark. The nonce is not set.
 func (x *Indexer) BalanceAt(t types.Tenant, account, asset []byte, seq types.Seq) (b event.Balance, found bool, err error) {
 	v, err := x.view()
 	if err != nil {
@@ -45,15 +45,15 @@ func (x *Indexer) BalanceAt(t types.Tenant, account, asset []byte, seq types.Seq
 	return b, found && v.err == nil, v.close()
 }
 
-// BalanceAtTime is BalanceAt behind the last movement up to a time; found is false when
-// that is beyond the mark's.
+// BalanceAtTime is BalanceAt for the last movement up to a time; found is false if the time is
+// after that of the mark.
 func (x *Indexer) BalanceAtTime(t types.Tenant, account, asset []byte, at types.Time) (b event.Balance, found bool, err error) {
 	v, err := x.view()
 	if err != nil {
 		return event.Balance{}, false, err
 	}
 	if at <= v.mark.at {
-		low, high := types.Seq(0), v.last(t) // the last one that is not later
+		low, high := types.Seq(0), v.last(t) // the last movement that is not later
 		for low < high && v.err == nil {
 			if mid := high - (high-low)/2; v.change(t, mid).At <= at {
 				low = mid
@@ -67,7 +67,7 @@ func (x *Indexer) BalanceAtTime(t types.Tenant, account, asset []byte, at types.
 	return b, found && v.err == nil, v.close()
 }
 
-// balance is what the last movements up to a seq left.
+// balance returns the balance after the last movement up to a seq.
 func (v *view) balance(t types.Tenant, account, asset []byte, seq types.Seq) event.Balance {
 	s := statement{view: v, tenant: t, account: digest.Name(account), limit: 1}
 	b := event.Balance{AsOf: seq}
@@ -83,7 +83,7 @@ func (v *view) balance(t types.Tenant, account, asset []byte, seq types.Seq) eve
 
 func (v *view) event() event.Watermark { return event.Watermark{LSN: v.mark.lsn, At: v.mark.at} }
 
-// A statement is the movements of one account.
+// A statement has the movements of one account.
 type statement struct {
 	*view
 	tenant  types.Tenant
@@ -92,7 +92,7 @@ type statement struct {
 	lines   []line
 }
 
-// A line is an entry as it was read, copied.
+// A line is a copy of an entry.
 type line struct {
 	seq   types.Seq
 	asset types.NameHash
@@ -107,7 +107,7 @@ func (s *statement) heldKey(asset types.NameHash, seq types.Seq) []byte {
 	return heldKey(nil, s.tenant, s.account, asset, seq)
 }
 
-// page is the first lines after a seq, as entries.
+// page returns the first lines after a seq, as entries.
 func (s *statement) page(after types.Seq) []event.Entry {
 	s.entries(after)
 	s.assets(s.heldKey(types.NameHash{}, 0)[:1+nameSize], after, math.MaxUint64)
@@ -117,15 +117,15 @@ func (s *statement) page(after types.Seq) []event.Entry {
 		if a.seq != b.seq {
 			return cmp.Compare(a.seq, b.seq)
 		}
-		return cmp.Compare(b.sets&hidden, a.sets&hidden) // what it sets is there before it is shown
+		return cmp.Compare(b.sets&hidden, a.sets&hidden) // its values are needed before the visible entry
 	})
-	s.lines = slices.CompactFunc(s.lines, func(a, b line) bool { // in a tail, and in its table
+	s.lines = slices.CompactFunc(s.lines, func(a, b line) bool { // in a tail and in its table
 		return a.seq == b.seq && a.sets&hidden == b.sets&hidden
 	})
 	return s.show(after)
 }
 
-// show makes entries of lines: what a line does not set is as it was before.
+// show converts lines to entries: a field that a line does not set has its earlier value.
 func (s *statement) show(after types.Seq) []event.Entry {
 	type has struct {
 		asset         types.NameHash
@@ -159,8 +159,7 @@ func (s *statement) show(after types.Seq) []event.Entry {
 	return page
 }
 
-// entries reads the lines of the tables that set a balance: of the eras from that of the
-// first on, until there are enough.
+// entries reads the lines in the tables that set a balance, era by era, until there are enough.
 func (s *statement) entries(after types.Seq) {
 	eras := s.index.eras
 	last := eras.of(s.last(s.tenant))
@@ -172,8 +171,8 @@ func (s *statement) entries(after types.Seq) {
 	}
 }
 
-// assets reads the first lines under a prefix after a seq, asset by asset. Once there
-// are enough, those of the other assets are wanted only as far as these go.
+// assets reads the first lines under a prefix after a seq, asset by asset. When there are enough,
+// other assets are read only up to the last of these.
 func (s *statement) assets(prefix []byte, after, upto types.Seq) {
 	first := len(s.lines)
 	for ok := s.seek(prefix); ok && s.err == nil; {
@@ -207,7 +206,7 @@ func seqKey(stem []byte, seq types.Seq) []byte {
 	return b
 }
 
-// recent reads the first lines after a seq that the tails have.
+// recent reads the first lines after a seq from the tails.
 func (s *statement) recent(key []byte, after types.Seq) {
 	for i, head := range s.heads(key) {
 		if head > 0 {
@@ -216,7 +215,7 @@ func (s *statement) recent(key []byte, after types.Seq) {
 	}
 }
 
-// take keeps a line. Its texts are copied, where they are not only looked at.
+// take keeps a line. Its texts are copied if copied is set.
 func (s *statement) take(key, value []byte, copied bool) (l line) {
 	if copied {
 		value = bytes.Clone(value)
@@ -232,8 +231,8 @@ func (s *statement) take(key, value []byte, copied bool) (l line) {
 	return l
 }
 
-// balanceAt is the balance of an asset behind the last line up to a seq that sets it;
-// heldAt is what is held.
+// balanceAt returns the balance of an asset after the last line up to a seq that sets it; heldAt
+// returns the held amount.
 func (s *statement) balanceAt(asset types.NameHash, seq types.Seq) types.Amount {
 	if l, ok := s.newest(s.entryKey(0, asset, 0), asset, seq); ok {
 		return l.balance
@@ -255,7 +254,7 @@ func (s *statement) heldAt(asset types.NameHash, seq types.Seq) types.Amount {
 	return l.held
 }
 
-// newest is the last line of an asset up to a seq that the tails have.
+// newest returns the last line of an asset up to a seq in the tails.
 func (s *statement) newest(key []byte, asset types.NameHash, seq types.Seq) (line, bool) {
 	heads := s.heads(key)
 	for i := len(heads) - 1; i >= 0; i-- {
@@ -272,7 +271,7 @@ func (s *statement) newest(key []byte, asset types.NameHash, seq types.Seq) (lin
 	return line{}, false
 }
 
-// lastUnder is the last line of the tables up to a seq, of the asset that a key is of.
+// lastUnder returns the last line of the asset of a key up to a seq in the tables.
 func (s *statement) lastUnder(first []byte, seq types.Seq) (line, bool) {
 	stem := first[:len(first)-seqSize]
 	if !s.seekLT(append(seqKey(stem, seq), 0)) || !bytes.HasPrefix(s.tables.Key(), stem) {

@@ -2,21 +2,23 @@ package index
 
 import "macronode/core/event"
 
-// Stats are how the index is doing.
+// Stats is the state of the index.
 type Stats struct {
 	Mark     event.Watermark
 	Kept     event.Watermark // of the tables
-	Lag      uint64          // frames that were handed over and not folded
-	Tail     int             // frames that no table has yet
-	Ingested uint64          // tails that became tables, since the start
-	Rebuilt  uint64          // times that it was made anew, since the start
-	Tables   int64           // that there were when a tail became some
-	Disk     uint64          // bytes that they took then
+	Lag      uint64          // offered frames that are not folded
+	Tail     int             // frames in no table yet
+	Ingested uint64          // tails written since the start
+	Rebuilt  uint64          // rebuilds since the start
+	Tables   int64           // number of tables after the last ingest
+	Disk     uint64          // bytes of these tables
+
+	Abandoned int // engines that have stopped in this process, and whose memory is not released
 }
 
-// Stats are those of now. Before and after a run there are only its counts.
+// Stats returns the current state. If the index does not run, only the counters are set.
 func (x *Indexer) Stats() Stats {
-	s := Stats{Ingested: x.ingests.Load(), Rebuilt: x.rebuilds.Load()}
+	s := Stats{Ingested: x.ingests.Load(), Rebuilt: x.rebuilds.Load(), Abandoned: int(x.deaths.Load())}
 	seen := x.ring.last()
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -15,17 +15,16 @@ import (
 )
 
 const (
-	tables = "tables" // pebble's
-	next   = "next"   // those that are being written
+	tables = "tables" // directory of pebble
+	next   = "next"   // tables that are being written
 
-	memtable  = 256 << 10 // nothing is written to it
+	memtable  = 256 << 10 // unused: nothing is written to it
 	blockGoal = 8 << 10
 	tableGoal = 16 << 20
 	baseGoal  = 256 << 20
 )
 
-// A store is the tables on disk. It writes nothing but whole tables that are ingested:
-// no log, no memory table.
+// A store is the tables on disk. It only ingests whole tables: it has no log and no memory table.
 type store struct {
 	db    *pebble.DB
 	opts  *pebble.Options
@@ -35,22 +34,21 @@ type store struct {
 
 	merges merges
 	ill    atomic.Pointer[error] // why nothing more may be ingested
-	dead   chan struct{}         // closed: the engine has stopped for good
+	dead   chan struct{}         // closed: the engine has stopped
 	last   sync.Once
-	sick   func(error) // told once
+	sick   func(error) // called once
 
-	life   sync.RWMutex // held by readers as long as they read
-	count  atomic.Int64 // tables that there were when one was last ingested
+	life   sync.RWMutex // held by readers while they read
+	count  atomic.Int64 // number of tables after the last ingest
 	onDisk atomic.Uint64
 
-	age  atomic.Uint64 // tables have been added so many times
+	age  atomic.Uint64 // number of ingests
 	mu   sync.Mutex
 	idle []cursor
 }
 
-// openStore opens the tables below dir, or begins them. Sick hears of what the engine
-// finds wrong by itself. Cache may be shared with engines that have stopped; nil: the engine
-// makes its own.
+// openStore opens or creates the tables in dir. sick gets errors that the engine finds by itself.
+// cache may be shared with stopped engines; nil: the engine creates its own.
 func openStore(fs vfs.FS, dir string, l Limits, cache *pebble.Cache, log *slog.Logger, sick func(error)) (*store, error) {
 	s := &store{fence: newFence(), dir: dir, sick: sick, dead: make(chan struct{})}
 	s.fs = &fencedFS{FS: fs, fence: s.fence, late: func() {}, die: func(error) {}}
@@ -69,7 +67,8 @@ func openStore(fs vfs.FS, dir string, l Limits, cache *pebble.Cache, log *slog.L
 	return s, nil
 }
 
-// open does not panic where the engine does, and does not wait where it stops for good.
+// open opens the engine. It turns a panic of the engine into an error, and does not wait for an
+// engine that stops.
 func (s *store) open() error {
 	return s.ask(func() error {
 		db, err := pebble.Open(s.fs.PathJoin(s.dir, tables), s.opts)
@@ -81,16 +80,16 @@ func (s *store) open() error {
 	})
 }
 
-// An errand is what the engine is asked, which may stop for good meanwhile.
+// An errand is a call of the engine, which may stop meanwhile.
 type errand struct {
 	do   func() error
-	dead <-chan struct{} // closed: it never comes back
+	dead <-chan struct{} // closed: the engine has stopped
 }
 
-// errDead says that the engine has stopped.
+// errDead reports that the engine has stopped.
 var errDead = errors.New("index: the engine has stopped")
 
-// Run does it. Where the engine stops, or ctx ends, it is left.
+// Run makes the call. If the engine stops, or ctx ends, the call is abandoned.
 func (e errand) Run(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
@@ -111,7 +110,7 @@ func (e errand) Run(ctx context.Context) error {
 	}
 }
 
-// ask runs an errand to its end, or to the engine's.
+// ask makes a call, until it returns or the engine stops.
 func (s *store) ask(do func() error) error {
 	if s.gone() {
 		return *s.ill.Load()
@@ -127,23 +126,23 @@ func (s *store) options(fs vfs.FS, l Limits, log *slog.Logger) *pebble.Options {
 	o := &pebble.Options{
 		FS: fs, DisableWAL: true, CacheSize: l.Cache, MaxOpenFiles: l.Files,
 		MemTableSize: memtable, MemTableStopWritesThreshold: 2,
-		FormatMajorVersion:    pebble.FormatValueSeparation, // named: a later engine goes on with it
+		FormatMajorVersion:    pebble.FormatValueSeparation, // fixed: a later engine may use a newer format
 		MaxManifestFileSize:   1 << 20,
 		L0CompactionThreshold: 4, L0StopWritesThreshold: 1 << 20, LBaseMaxBytes: baseGoal,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 1 },
-		Logger:                     said{log, s.die},
+		Logger:                     engineLog{log, s.die},
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { log.Debug("index: engine", "err", err) },
 			DataCorruption:  func(c pebble.DataCorruptionInfo) { s.fail(fmt.Errorf("%w: %s: %w", ErrDamaged, c.Path, c.Details)) },
 			DiskSlow:        func(pebble.DiskSlowInfo) {},
 		},
 	}
-	// With one merge at a time nobody need look every 100 ms whether there may be more, and
-	// the goroutine that would is left behind where the tables cannot be opened.
+	// With one merge at a time, the engine need not poll every 100 ms for more merges. The
+	// polling goroutine would leak if the tables cannot be opened.
 	s.merges.CompactionScheduler = pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest()
 	o.Experimental.CompactionScheduler = &s.merges
 	o.Experimental.ReadSamplingMultiplier = -1
-	o.Experimental.DisableIngestAsFlushable = func() bool { return true } // that would be durable later
+	o.Experimental.DisableIngestAsFlushable = func() bool { return true } // a flush would make it durable later
 	for i := range o.Levels {
 		o.Levels[i] = pebble.LevelOptions{BlockSize: blockGoal, FilterPolicy: bloom.FilterPolicy(10),
 			Compression: func() *sstable.CompressionProfile { return sstable.FastestCompression }}
@@ -153,36 +152,35 @@ func (s *store) options(fs vfs.FS, l Limits, log *slog.Logger) *pebble.Options {
 	return o
 }
 
-// fail keeps the first thing that went wrong beyond repair: from then on nothing is
-// ingested.
+// fail stores the first permanent error: from then on nothing is ingested.
 func (s *store) fail(err error) {
 	if s.ill.CompareAndSwap(nil, &err) {
 		s.sick(err)
 	}
 }
 
-// die is called by the engine when it wants the process to end, because it no longer
-// knows what is on disk. The engine holds its locks, and what it would do next is undefined,
-// so die does not return. Other goroutines that wait for these locks stay blocked as well.
+// die is called by the engine when it wants to end the process, because it no longer knows what
+// is on disk. The engine holds its locks, and its next steps would be undefined, so die does not
+// return. Goroutines that wait for these locks stay blocked too.
 func (s *store) die(err error) {
 	s.kill(err)
 	block()
 }
 
-// kill notes that the engine has stopped. What is on disk is as after a crash.
+// kill records that the engine has stopped. The disk is as after a crash.
 func (s *store) kill(err error) {
 	s.last.Do(func() {
-		s.merges.on.Store(false) // a merge that fails is tried again at once
+		s.merges.on.Store(false) // a failing merge is retried at once
 		s.ill.CompareAndSwap(nil, &err)
-		s.sick(err) // before Run can end: the next one must not hear of this engine
+		s.sick(err) // before Run can end: the next run must not get the error of this engine
 		close(s.dead)
 	})
 }
 
-// block does not return.
+// block never returns.
 func block() { select {} }
 
-// gone reports that the engine has stopped for good: nobody may want its locks.
+// gone reports whether the engine has stopped. If so, its locks must not be taken.
 func (s *store) gone() bool {
 	select {
 	case <-s.dead:
@@ -192,7 +190,7 @@ func (s *store) gone() bool {
 	}
 }
 
-// known marks an error of damaged data as ours.
+// known marks an error as damaged data.
 func known(err error) error {
 	if err != nil && pebble.IsCorruptionError(err) && !errors.Is(err, ErrDamaged) {
 		err = fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -200,16 +198,16 @@ func known(err error) error {
 	return err
 }
 
-// A cursor reads the tables as they were when it was made. Making one is dear, so it is
-// given back and lent again until there are other tables.
+// A cursor reads the tables as they were when it was made. Making one is expensive, so it is
+// reused until the tables change.
 type cursor struct {
 	*pebble.Iterator
 	age uint64
 }
 
-const spares = 16 // cursors that nobody has
+const spares = 16 // most idle cursors
 
-// lend is a cursor over all that was ingested.
+// lend returns a cursor over all ingested tables.
 func (s *store) lend() (cursor, error) {
 	age := s.age.Load()
 	s.mu.Lock()
@@ -230,7 +228,7 @@ func (s *store) lend() (cursor, error) {
 	return cursor{it, age}, nil
 }
 
-// back takes a cursor, and says what was wrong with its reading.
+// back returns a cursor, and the error of its reading.
 func (s *store) back(c cursor) error {
 	err := broken(c.Error())
 	if err == nil {
@@ -249,14 +247,14 @@ func (s *store) back(c cursor) error {
 	return err
 }
 
-// end closes a cursor of which what was wrong was told to who read.
+// end closes a cursor. Its error was already returned to the reader.
 func (s *store) end(c cursor) {
 	if !s.gone() {
 		_ = c.Close()
 	}
 }
 
-// renew closes the cursors that nobody has: they hold tables that were merged since.
+// renew closes idle cursors: they keep merged tables on disk.
 func (s *store) renew() {
 	s.age.Add(1)
 	s.mu.Lock()
@@ -267,8 +265,8 @@ func (s *store) renew() {
 	s.idle = s.idle[:0]
 }
 
-// get copies a value to the end of to. The cursor forgets what was wrong when it is
-// moved again, so it is asked each time.
+// get appends a value to to. A cursor drops its error when it is moved, so the error is checked
+// each time.
 func (c cursor) get(to, key []byte) (value []byte, ok bool, err error) {
 	if !c.SeekPrefixGE(key) {
 		return to, false, broken(c.Error())
@@ -277,7 +275,7 @@ func (c cursor) get(to, key []byte) (value []byte, ok bool, err error) {
 	return append(to, v...), err == nil, broken(err)
 }
 
-// broken is an error of reading.
+// broken classifies an error of reading.
 func broken(err error) error {
 	if err == nil {
 		return nil
@@ -285,7 +283,7 @@ func broken(err error) error {
 	return known(fmt.Errorf("index: read a table: %w", err))
 }
 
-// get is one value.
+// get returns a value.
 func (s *store) get(key []byte) (value []byte, ok bool, err error) {
 	c, err := s.lend()
 	if err != nil {
@@ -296,7 +294,7 @@ func (s *store) get(key []byte) (value []byte, ok bool, err error) {
 	return value, ok, errors.Join(err, s.back(c))
 }
 
-// empty says why tables without a mark are no beginning, unless there are none.
+// empty returns why tables without a mark must be rebuilt; nil if there are no tables.
 func (s *store) empty() (doubt, err error) {
 	c, err := s.lend()
 	if err != nil {
@@ -308,20 +306,19 @@ func (s *store) empty() (doubt, err error) {
 	return doubt, errors.Join(broken(c.Error()), s.back(c))
 }
 
-// damaged makes damage that a reader found known to who folds.
+// damaged reports damage found by a reader to the folding.
 func (s *store) damaged(err error) {
 	if errors.Is(err, ErrDamaged) {
 		s.fail(err)
 	}
 }
 
-// ingest makes tables that were written and synced part of the index, all of them or
-// none, also after a crash.
+// ingest adds written and synced tables to the index, all of them or none, even after a crash.
 func (s *store) ingest(paths []string) error {
 	if ill := s.ill.Load(); ill != nil {
 		return *ill
 	}
-	// Where the engine stops meanwhile, the tail of these tables must not be kept by it.
+	// If the engine stops meanwhile, it must not keep the tail of these tables.
 	if err := s.ask(func() error { return s.db.Ingest(context.Background(), paths) }); err != nil {
 		return known(fmt.Errorf("index: ingest: %w", err))
 	}
@@ -333,16 +330,15 @@ func (s *store) ingest(paths []string) error {
 	return nil
 }
 
-// measure looks how much there is on disk: not for who asks, because it wants the
-// engine's lock.
+// measure updates the disk usage. Readers do not call it, because it takes the engine's lock.
 func (s *store) measure() {
 	m := s.db.Metrics()
 	s.count.Store(m.Total().TablesCount)
 	s.onDisk.Store(m.DiskSpaceUsage())
 }
 
-// close waits for those who read, and ends the engine. One that has stopped is left behind
-// its fence. After close, another engine can open the tables.
+// close waits for readers, and closes the engine. A stopped engine is abandoned behind its fence.
+// After close, another engine can open the tables.
 func (s *store) close() error {
 	defer s.fence.end()
 	return s.ask(func() error {
@@ -356,7 +352,7 @@ func (s *store) close() error {
 	})
 }
 
-// wipe takes all tables away, and makes sure that a crash does not bring them back.
+// wipe removes all tables durably.
 func wipe(fs vfs.FS, dir string) error {
 	for _, name := range [...]string{next, tables} {
 		if err := fs.RemoveAll(fs.PathJoin(dir, name)); err != nil {
@@ -377,20 +373,20 @@ func syncDir(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// said is where the engine's words go.
-type said struct {
+// engineLog is the logger of the engine.
+type engineLog struct {
 	log *slog.Logger
 	die func(error)
 }
 
-func (s said) Infof(format string, args ...any) {
+func (s engineLog) Infof(format string, args ...any) {
 	if s.log.Enabled(context.Background(), slog.LevelDebug) {
-		s.log.Debug("index: engine", "says", fmt.Sprintf(format, args...))
+		s.log.Debug("index: engine", "message", fmt.Sprintf(format, args...))
 	}
 }
 
-func (s said) Errorf(format string, args ...any) { s.Infof(format, args...) }
+func (s engineLog) Errorf(format string, args ...any) { s.Infof(format, args...) }
 
-func (s said) Fatalf(format string, args ...any) {
+func (s engineLog) Fatalf(format string, args ...any) {
 	s.die(fmt.Errorf("%w: %s", ErrEngine, fmt.Sprintf(format, args...)))
 }

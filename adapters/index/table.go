@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A builder makes tables of a tail. It keeps the memory that sorting takes.
+// A builder makes tables of a tail. It reuses the memory for sorting.
 type builder struct {
 	store *store
 	width uint64
@@ -21,7 +21,7 @@ type builder struct {
 	files int
 }
 
-// ordered is a row and the first 16 bytes of its key, which tell most of them apart.
+// ordered is a row and the first 16 bytes of its key, which distinguish most keys.
 type ordered struct {
 	hi, lo uint64
 	row    uint32
@@ -29,8 +29,8 @@ type ordered struct {
 
 const orderedSize = 24
 
-// build writes a tail, the mark behind it, and the end of those keys whose time is over,
-// as tables that are ingested at once.
+// build writes a tail, the mark after it, and the removal of expired keys, as tables that are
+// ingested together.
 func (b *builder) build(t *tail) (mark, error) {
 	m := t.last
 	if gone := b.expired(&m); gone > m.dropped {
@@ -45,13 +45,13 @@ func (b *builder) build(t *tail) (mark, error) {
 	}
 	if err != nil {
 		for _, path := range w.paths {
-			_ = b.store.fs.Remove(path) // the next start removes it as well
+			_ = b.store.fs.Remove(path) // the next start removes it too
 		}
 	}
 	return m, err
 }
 
-// expired is the first bucket that may have a key which lives.
+// expired returns the first bucket that may have a key within its TTL.
 func (b *builder) expired(m *mark) uint64 {
 	at := uint64(m.at)
 	if at < b.ttl+b.width {
@@ -60,7 +60,7 @@ func (b *builder) expired(m *mark) uint64 {
 	return (at - b.ttl) / b.width
 }
 
-// sort orders the rows by key, and those of one key as they came.
+// sort orders the rows by key, and those with the same key by arrival.
 func (b *builder) sort(g *glimpse) {
 	b.order = slices.Grow(b.order[:0], int(g.count))
 	for n := uint32(1); n < g.count; n++ {
@@ -88,7 +88,7 @@ func (b *builder) sort(g *glimpse) {
 	}
 }
 
-// sortRun orders rows whose keys begin alike; most often they came in order.
+// sortRun orders rows whose keys have the same prefix; most often they are in order already.
 func sortRun(g *glimpse, run []ordered) {
 	byKey := func(x, y ordered) int {
 		a, _ := g.at(x.row)
@@ -107,7 +107,7 @@ func less(is bool) int {
 	return 1
 }
 
-// word is the first 8 bytes, padded with zeros.
+// word returns the first 8 bytes, padded with zeros.
 func word(b []byte) uint64 {
 	if len(b) >= 8 {
 		return binary.BigEndian.Uint64(b)
@@ -117,8 +117,8 @@ func word(b []byte) uint64 {
 	return binary.BigEndian.Uint64(padded[:])
 }
 
-// writing is the tables of one tail as they are written: one a shelf, so that each lies
-// only over what it has to be merged with.
+// writing has the tables of one tail while they are written: one per shelf, so that each overlaps
+// only the tables with which it must be merged.
 type writing struct {
 	*builder
 	table *sstable.Writer
@@ -130,12 +130,12 @@ func (w *writing) tables(g *glimpse, m mark, drop bool) error {
 	if err := w.set(markKey(nil), m.put(nil, w.width)); err != nil {
 		return err
 	}
-	last := keyKey(nil, m.dropped, 0, [16]byte{}) // of the oldest bucket that stays: all behind it goes
+	last := keyKey(nil, m.dropped, 0, [16]byte{}) // of the oldest bucket that stays: all later keys are removed
 	ending := binary.BigEndian.AppendUint64(nil, word(last)+1)
 	for i, o := range w.order {
 		key, value := g.at(o.row)
 		if family(key[0]) == ofKey && bytes.Compare(key, ending) >= 0 {
-			continue // over its time before it was written
+			continue // expired before it was written
 		}
 		if i+1 < len(w.order) && w.order[i+1].hi == o.hi && w.order[i+1].lo == o.lo {
 			if behind, _ := g.at(w.order[i+1].row); bytes.Equal(behind, key) {
@@ -158,7 +158,7 @@ func (w *writing) tables(g *glimpse, m mark, drop bool) error {
 	return nil
 }
 
-// drop ends all keys of the buckets from one on, in a table of its own.
+// drop removes all keys of the buckets from one on, by a table of its own.
 func (w *writing) drop(from []byte) error {
 	if err := w.begin(word(from)); err != nil {
 		return err
@@ -174,7 +174,11 @@ func (w *writing) set(key, value []byte) error {
 	} else {
 		w.shelf = at
 	}
-	if err := w.table.Set(key, value); err != nil {
+	put := w.table.Set
+	if isRemoval(key, value) {
+		put = func(key, _ []byte) error { return w.table.Delete(key) }
+	}
+	if err := put(key, value); err != nil {
 		return fmt.Errorf("index: write a table: %w", err)
 	}
 	return nil
@@ -198,7 +202,7 @@ func (w *writing) begin(shelf uint64) error {
 	return nil
 }
 
-// finish makes the table at hand durable.
+// finish makes the current table durable.
 func (w *writing) finish() error {
 	if w.table == nil {
 		return nil

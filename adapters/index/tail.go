@@ -8,37 +8,36 @@ import (
 
 const blockSize = 1 << 20
 
-// A tail is the part of the index that no table has yet: rows in the order in which they
-// came, each linked to the one before it of its group, and by skips to earlier ones, so
-// that a place in a long group is found in few steps.
+// A tail has the rows that are in no table yet, in order of arrival. Each row is linked to the
+// previous row of its group, and by skips to earlier ones, so that a row in a long group is found
+// in few steps.
 //
 //	slots: hash of a group ──► its last row ──prev──► … ──prev──► its first
 //	                                └────────skip────────►
 //
-// One goroutine links, under the index's lock. What is linked is not written to again
-// until the tail is used anew, so who has copied the slices under the lock may read
-// them without it.
+// One goroutine adds rows, under the index's lock. Rows do not change until the tail is reused,
+// so a copy of the slices made under the lock can be read without it.
 type tail struct {
 	seed   maphash.Seed
-	blocks [][]byte   // of blockSize each; a row lies in one
-	used   int        // blocks that have something, and of the last
-	fill   int        // of it
-	rows   [][]linked // in blocks, too: what grows is not copied
-	count  uint32     // of rows, and one: the first is nobody's
+	blocks [][]byte   // of blockSize each; a row is in one block
+	used   int        // number of used blocks
+	fill   int        // used bytes of the last block
+	rows   [][]linked // in blocks, so that growing does not copy
+	count  uint32     // of rows plus one: row 0 means none
 	slots  []uint32   // open addressing; 0: empty
 	groups int
 
 	frames  int
-	keys    int          // idempotency keys and refs: the node holds them in memory until a table has them
-	last    mark         // behind the last frame
-	readers atomic.Int32 // who may still read it: it is not used anew before they have left
+	keys    int          // idempotency keys and refs: the node has them in memory until they are in a table
+	last    mark         // after the last frame
+	readers atomic.Int32 // the tail is not reused while it has readers
 }
 
 type linked struct {
 	pos        uint64
-	off        uint32 // block and place
+	off        uint32 // block and offset
 	prev, skip uint32
-	depth      uint32 // rows of the group up to here
+	depth      uint32 // number of rows of the group up to this one
 	hash       uint32
 	klen, vlen uint16
 }
@@ -53,20 +52,20 @@ func newTail() *tail {
 	return &tail{seed: maphash.MakeSeed(), rows: [][]linked{make([]linked, rowBlock)}, count: 1, slots: make([]uint32, 1<<12)}
 }
 
-// reset makes t empty, and keeps its memory.
+// reset empties t, and keeps its memory.
 func (t *tail) reset(m mark) {
 	t.used, t.fill, t.count, t.groups, t.frames, t.keys, t.last = 0, 0, 1, 0, 0, 0, m
 	clear(t.slots)
 }
 
-// bytes is what t takes of the memory that it has.
+// bytes returns the used memory of t.
 func (t *tail) bytes() int64 {
 	return int64(t.used)*blockSize + int64(t.count>>rowBits+1)*rowBlock*linkedSize + int64(len(t.slots))*4
 }
 
 func (t *tail) row(n uint32) *linked { return &t.rows[n>>rowBits][n%rowBlock] }
 
-// link takes in a row.
+// link adds a row.
 func (t *tail) link(key, value []byte, pos uint64) {
 	size := len(key) + len(value)
 	if of := family(key[0]); of == ofKey || of == ofRef {
@@ -89,7 +88,7 @@ func (t *tail) link(key, value []byte, pos uint64) {
 		p := t.row(r.prev)
 		r.depth, r.skip = p.depth+1, r.prev
 		if s := t.row(p.skip); p.depth-s.depth == s.depth-t.row(s.skip).depth {
-			r.skip = s.skip // two steps of one length become one
+			r.skip = s.skip // two skips of one length become one
 		}
 	} else {
 		t.groups++
@@ -109,7 +108,7 @@ func (t *tail) hash(key []byte) uint32 {
 	return uint32(maphash.Bytes(t.seed, group(key))) ^ uint32(key[0])*0x9e3779b9
 }
 
-// slot is where the group of a key is, or would be.
+// slot returns the slot of a key's group, or the free slot for it.
 func (t *tail) slot(key []byte, hash uint32) uint32 {
 	mask := uint32(len(t.slots) - 1)
 	for at := hash & mask; ; at = (at + 1) & mask {
@@ -159,17 +158,16 @@ func (g *glimpse) at(n uint32) (key, value []byte) {
 	return b[:r.klen:r.klen], b[r.klen : r.klen+r.vlen : r.klen+r.vlen]
 }
 
-// head is the last row of the group of a key; 0: there is none. It reads what is
-// written to, so it wants the lock.
+// head returns the last row of the group of a key; 0 if there is none. The caller holds the lock.
 func (g *glimpse) head(key []byte) uint32 {
 	n := g.tail.slots[g.tail.slot(key, g.tail.hash(key))]
-	for n >= g.count { // came later
+	for n >= g.count { // added later
 		n = g.tail.row(n).prev
 	}
 	return n
 }
 
-// before is the last row of a group, from one of its rows on, whose pos is at most pos.
+// before returns the last row of a group, from one of its rows on, whose pos is at most pos.
 func (g *glimpse) before(n uint32, pos uint64) uint32 {
 	for n > 0 && g.row(n).pos > pos {
 		if s := g.row(n).skip; g.row(s).pos > pos {
@@ -181,8 +179,8 @@ func (g *glimpse) before(n uint32, pos uint64) uint32 {
 	return n
 }
 
-// rank is the row of a group that has so many up to it, or the given one when that is
-// not so far.
+// rank returns the row of a group with a number of rows up to it, or the given one if the group
+// is shorter.
 func (g *glimpse) rank(n, depth uint32) uint32 {
 	for g.row(n).depth > depth {
 		if s := g.row(n).skip; g.row(s).depth >= depth {
@@ -194,8 +192,7 @@ func (g *glimpse) rank(n, depth uint32) uint32 {
 	return n
 }
 
-// after yields the first so many rows of a group whose pos is more than pos, the last
-// of them first.
+// after yields the first rows of a group whose pos is more than pos, in reverse order.
 func (g *glimpse) after(head uint32, pos uint64, limit int, each func(key, value []byte)) {
 	from := g.before(head, pos)
 	last := g.rank(head, g.row(from).depth+uint32(limit))
@@ -204,7 +201,7 @@ func (g *glimpse) after(head uint32, pos uint64, limit int, each func(key, value
 	}
 }
 
-// get is the value of a key that is alone in its group, or the last of it.
+// get returns the value of a key: of its only row, or of the last one.
 func (g *glimpse) get(key []byte) (value []byte, ok bool) {
 	n := g.head(key)
 	if n == 0 {

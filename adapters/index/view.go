@@ -8,8 +8,8 @@ import (
 	"macronode/core/types"
 )
 
-// A view is the index as it was at a moment: the tails' rows so far, and the tables. It
-// is closed before anything is told of it, so nobody's slow reading holds it.
+// A view is the index as it was at a moment: the tails' rows so far, and the tables. It is closed
+// before the answer is sent, so a slow client does not hold it.
 type view struct {
 	index  *Indexer
 	store  *store
@@ -19,8 +19,8 @@ type view struct {
 	err    error
 }
 
-// view is the index now. Its tables have all that the tails have not, and perhaps rows
-// of a tail as well.
+// view returns the current index. Its tables have all rows that are not in the tails, and may
+// have rows of a tail too.
 func (x *Indexer) view() (*view, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -43,7 +43,7 @@ func (x *Indexer) view() (*view, error) {
 	return v, nil
 }
 
-// close ends the reading, and says what was wrong with it.
+// close ends the reading, and returns its error.
 func (v *view) close() error {
 	err := errors.Join(v.err, v.store.back(v.tables))
 	v.store.damaged(err)
@@ -56,14 +56,14 @@ func (v *view) close() error {
 	return err
 }
 
-// bad notes that a row is not what was written.
+// bad records that a row is invalid.
 func (v *view) bad(key []byte) {
 	if v.err == nil {
 		v.err = fmt.Errorf("%w: row %x", ErrDamaged, key)
 	}
 }
 
-// heads are the last rows of a group in the tails.
+// heads returns the last rows of a group in the tails.
 func (v *view) heads(key []byte) (heads [2]uint32) {
 	v.index.mu.RLock()
 	defer v.index.mu.RUnlock()
@@ -75,8 +75,7 @@ func (v *view) heads(key []byte) (heads [2]uint32) {
 	return heads
 }
 
-// get is the value of a key that is alone in its group: what the tails have, or else what
-// the tables have.
+// get returns the value of a key: from the tails, otherwise from the tables.
 func (v *view) get(key []byte) (value []byte, ok bool) {
 	if value, ok = v.recent(key); !ok {
 		value, ok = v.kept(key)
@@ -102,12 +101,11 @@ func (v *view) kept(key []byte) (value []byte, ok bool) {
 	return value, ok
 }
 
-// seek goes to the first row of the tables that is not before key, seekLT to the last
-// that is.
+// seek moves to the first row of the tables that is not before key, seekLT to the last that is.
 func (v *view) seek(key []byte) bool   { return v.err == nil && v.there(v.tables.SeekGE(key)) }
 func (v *view) seekLT(key []byte) bool { return v.err == nil && v.there(v.tables.SeekLT(key)) }
 
-// there notes why there is no row.
+// there records the error if there is no row.
 func (v *view) there(ok bool) bool {
 	if !ok {
 		v.err = broken(v.tables.Error())
@@ -115,15 +113,15 @@ func (v *view) there(ok bool) bool {
 	return ok
 }
 
-// value is that of the row of the tables at hand, until the next seek.
+// value returns the value of the current row of the tables, valid until the next seek.
 func (v *view) value() (value []byte, ok bool) {
 	value, err := v.tables.ValueAndErr()
 	v.err = broken(err)
 	return value, err == nil
 }
 
-// under yields the rows of the tables from one key on whose keys begin like prefix,
-// until each has had enough.
+// under yields the rows of the tables from one key on whose keys have a prefix, until each
+// returns false.
 func (v *view) under(prefix, from []byte, each func(key, value []byte) bool) {
 	for ok := v.seek(from); ok; ok = v.there(v.tables.Next()) {
 		key := v.tables.Key()
@@ -137,7 +135,7 @@ func (v *view) under(prefix, from []byte, each func(key, value []byte) bool) {
 	}
 }
 
-// last is the tenant's last movement.
+// last returns the tenant's last movement.
 func (v *view) last(t types.Tenant) types.Seq {
 	key := changeKey(nil, t, 0)
 	heads := v.heads(key)

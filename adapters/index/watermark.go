@@ -12,13 +12,12 @@ import (
 	"macronode/core/types"
 )
 
-// Watermark is the last frame that the index in a directory has in its tables, and of which
-// journal. Only durable frames come to an index. It is 0 where there is no index or none that
-// can be read; nothing is changed.
+// Watermark returns the last frame in the tables of the index in a directory, and its journal.
+// Every such frame was durable. It returns 0 if there is no readable index. It changes nothing.
 func Watermark(dir string) (types.JournalID, types.LSN, error) {
 	at := filepath.Join(dir, tables)
 	if _, err := os.Stat(at); err != nil {
-		return 0, 0, nil //nolint:nilerr // there need not be one
+		return 0, 0, nil //nolint:nilerr // the index may not exist
 	}
 	o := &pebble.Options{ReadOnly: true, FS: vfs.Default, CacheSize: 1 << 20, MaxOpenFiles: 16, Logger: quiet{}}
 	db, err := pebble.Open(at, o)
@@ -38,13 +37,13 @@ func readMark(db *pebble.DB) (m mark, err error) {
 		return m, fmt.Errorf("index: read the mark: %w", err)
 	}
 	v := values{b: value}
-	if v.one() == version { // the width of buckets is the TTL's, which may be another now
+	if v.one() == version { // the bucket width depends on the TTL, which may have changed
 		_ = m.read(value, v.uvar(1<<62))
 	}
 	return m, closer.Close()
 }
 
-// quiet logs nothing: what cannot be read is told by an error.
+// quiet discards the log of the engine.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}

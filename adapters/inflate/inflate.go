@@ -1,8 +1,8 @@
-// Package inflate reads what is compressed, and stops before a bomb goes off.
+// Package inflate decompresses with limits against decompression bombs.
 //
-//	compressed ──► Reader ──► plain: at most 10 × what was read + 64 KiB, and Most
-//	                  ├── more: ErrLarge, before it is there
-//	                  └── cut short, broken: ErrBroken; never an end that is none
+//	compressed ──► Reader ──► plain: at most 10 × the bytes read + 64 KiB, and at most Most
+//	                  ├── more: ErrLarge, before it is decompressed
+//	                  └── truncated or damaged: ErrBroken, never a false end
 package inflate
 
 import (
@@ -16,27 +16,27 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What no configuration moves.
+// Limits that no configuration changes.
 const (
-	Ratio = 10       // times what was read may come out
-	Free  = 64 << 10 // bytes more, for what is small and even
-	Most  = 32 << 20 // bytes that come out at all
+	Ratio = 10       // most output bytes per input byte
+	Free  = 64 << 10 // additional output bytes, for small inputs
+	Most  = 32 << 20 // most output bytes
 )
 
-// Why there is no more to read. What the source fails with is told as it is.
+// Why reading ends. An error of the source is returned unchanged.
 var (
-	ErrCoding = errors.New("inflate: neither gzip nor zstd, or one in the other") // send it plain
-	ErrLarge  = errors.New("inflate: more than it may become")                    // send it plain, or in parts
-	ErrBroken = errors.New("inflate: not what its coding writes, or cut short")   // send it again
+	ErrCoding = errors.New("inflate: neither gzip nor zstd, or several encodings") // send it plain
+	ErrLarge  = errors.New("inflate: the decompressed body is too large")          // send it plain, or in parts
+	ErrBroken = errors.New("inflate: invalid or truncated compressed data")        // send it again
 )
 
-// Limits are those of one Reader.
+// Limits are the limits of a Reader.
 type Limits struct {
-	Most   int64  // bytes that come out; 0, and more than that: Most
-	Window uint64 // bytes that zstd may look back, which is memory; one that wants more is ErrLarge
+	Most   int64  // most output bytes; 0 or more than Most means Most
+	Window uint64 // largest zstd window in bytes, which is memory; a larger one is ErrLarge
 }
 
-// A Coding is how a body is compressed.
+// A Coding is the compression of a body.
 type Coding uint8
 
 const (
@@ -45,32 +45,32 @@ const (
 	Zstd
 )
 
-// Of is what the values of Content-Encoding say. One coding within another is none.
-func Of(said []string) (Coding, error) {
+// Of returns the coding of the values of Content-Encoding. Several codings are an error.
+func Of(values []string) (Coding, error) {
 	switch {
-	case len(said) == 0:
+	case len(values) == 0:
 		return Plain, nil
-	case len(said) > 1:
+	case len(values) > 1:
 		return Plain, ErrCoding
-	case strings.EqualFold(said[0], "gzip"), strings.EqualFold(said[0], "x-gzip"):
+	case strings.EqualFold(values[0], "gzip"), strings.EqualFold(values[0], "x-gzip"):
 		return Gzip, nil
-	case strings.EqualFold(said[0], "zstd"):
+	case strings.EqualFold(values[0], "zstd"):
 		return Zstd, nil
 	}
 	return Plain, ErrCoding
 }
 
-// A Reader inflates. It starts no goroutine, and is closed when it is of no use any more.
+// A Reader decompresses. It starts no goroutine. Close frees its memory.
 type Reader struct {
 	from  source
-	coder io.Reader // nil: nothing was read yet
+	coder io.Reader // nil: not started
 	of    Coding
 	limit Limits
-	out   int64 // bytes that came out
-	err   error // for good
+	out   int64 // output bytes
+	err   error // permanent
 }
 
-// source counts what is read, and keeps what it failed with.
+// source counts the bytes read, and keeps the error of the source.
 type source struct {
 	io.Reader
 	read int64
@@ -88,7 +88,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// New reads from, which is of a coding that is not Plain. Nothing is read before Read.
+// New returns a Reader of from, whose coding is not Plain. It does not read.
 func New(from io.Reader, of Coding, l Limits) *Reader {
 	if l.Most <= 0 || l.Most > Most {
 		l.Most = Most
@@ -96,7 +96,7 @@ func New(from io.Reader, of Coding, l Limits) *Reader {
 	return &Reader{from: source{Reader: from}, of: of, limit: l}
 }
 
-// Read gives what comes out, and no more than may be there by then.
+// Read returns decompressed bytes, within the limits.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.err != nil || len(p) == 0 {
 		return 0, r.err
@@ -118,13 +118,13 @@ func (r *Reader) Read(p []byte) (int, error) {
 			}
 			continue
 		}
-		var one [1]byte // all that may be there is: whether there is more is seen by a byte of it
+		var one [1]byte // a byte to detect more output when the limit is reached
 		n, err := r.coder.Read(one[:])
 		switch {
 		case n > 0 && r.left() <= 0:
 			r.err = ErrLarge
 			return 0, r.err
-		case n > 0: // what it took to find out lets more come
+		case n > 0: // reading that byte raised the limit
 			r.out++
 			p[0] = one[0]
 			if err != nil {
@@ -138,16 +138,16 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// left is how much may come out by what was read so far.
+// left returns how much may still be output for the bytes read so far.
 func (r *Reader) left() int64 { return min(Ratio*r.from.read+Free, r.limit.Most) - r.out }
 
-// open makes ready what inflates.
+// open starts the decompressor.
 func (r *Reader) open() error {
 	if r.of == Gzip {
 		z := gzips.Get().(*gzip.Reader)
 		if err := z.Reset(&r.from); err != nil {
 			gzips.Put(z)
-			if errors.Is(err, io.EOF) { // nothing at all is not what gzip writes
+			if errors.Is(err, io.EOF) { // an empty input is not valid gzip
 				return r.why(io.ErrUnexpectedEOF)
 			}
 			return r.why(err)
@@ -167,7 +167,7 @@ func (r *Reader) open() error {
 	return nil
 }
 
-// why is what an error comes to.
+// why returns the error to report.
 func (r *Reader) why(err error) error {
 	switch {
 	case r.from.err != nil:
@@ -180,7 +180,7 @@ func (r *Reader) why(err error) error {
 	return ErrBroken
 }
 
-// Close gives back what inflates. A Read that comes later fails.
+// Close frees the decompressor. Later reads fail.
 func (r *Reader) Close() error {
 	switch z := r.coder.(type) {
 	case *gzip.Reader:

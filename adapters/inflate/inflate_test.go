@@ -18,7 +18,7 @@ import (
 
 const window = 8 << 20
 
-// gz is what gzip writes, a member for each part.
+// gz returns gzip data with a member for each part.
 func gz(parts ...[]byte) []byte {
 	var b bytes.Buffer
 	for _, part := range parts {
@@ -29,7 +29,7 @@ func gz(parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// zs is what zstd writes, a frame for each part.
+// zs returns zstd data with a frame for each part.
 func zs(t testing.TB, parts ...[]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,7 +44,7 @@ func zs(t testing.TB, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// all is what comes out of packed, by reads of so many bytes.
+// all decompresses packed with reads of a given size.
 func all(packed []byte, of inflate.Coding, l inflate.Limits, size int) (out []byte, err error) {
 	r := inflate.New(bytes.NewReader(packed), of, l)
 	defer r.Close()
@@ -61,7 +61,7 @@ func all(packed []byte, of inflate.Coding, l inflate.Limits, size int) (out []by
 	}
 }
 
-// noise does not compress.
+// noise returns bytes that do not compress.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	c := rand.NewChaCha8([32]byte{7})
@@ -69,7 +69,7 @@ func noise(n int) []byte {
 	return b
 }
 
-// text compresses to a quarter.
+// text returns bytes that compress to a quarter.
 func text(lines int) (b []byte) {
 	for line := noise(100 * lines); len(line) > 0; line = line[100:] {
 		b = append(append(b, line[:100]...), even(300)...)
@@ -79,7 +79,7 @@ func text(lines int) (b []byte) {
 
 func even(n int) []byte { return bytes.Repeat([]byte{' '}, n) }
 
-// huge is a frame of zstd that says how far it looks back, and repeats one byte.
+// huge returns a zstd frame with a given window that repeats one byte.
 func huge(exponent byte, blocks int) []byte {
 	b := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3}
 	const size = 128 << 10
@@ -93,9 +93,9 @@ func huge(exponent byte, blocks int) []byte {
 	return b
 }
 
-// TestWhatIsHonestComesOut: whole, whatever the size of the reads on either side.
-func TestWhatIsHonestComesOut(t *testing.T) {
-	for name, plain := range map[string][]byte{"nothing": nil, "little": []byte("hello"), "even, as much as is free": even(inflate.Free),
+// TestValidDataIsDecompressed: completely, for any read size on either side.
+func TestValidDataIsDecompressed(t *testing.T) {
+	for name, plain := range map[string][]byte{"empty": nil, "little": []byte("hello"), "even, as much as Free": even(inflate.Free),
 		"noise": noise(3 << 20), "text": text(2000)} {
 		half := len(plain) / 2
 		for of, packed := range map[inflate.Coding][][]byte{
@@ -105,9 +105,9 @@ func TestWhatIsHonestComesOut(t *testing.T) {
 			for i, p := range packed {
 				for _, size := range []int{1, 1000, 1 << 20} {
 					if size == 1 && len(plain) > 1<<17 || testing.Short() && len(plain) > 1<<10*size {
-						continue // it is the same, and more of it
+						continue // the same input, repeated
 					}
-					if len(p) == 0 { // zstd of nothing
+					if len(p) == 0 { // empty zstd
 						continue
 					}
 					if got, err := all(p, of, inflate.Limits{Window: window}, size); err != nil || !bytes.Equal(got, plain) {
@@ -123,9 +123,8 @@ func TestWhatIsHonestComesOut(t *testing.T) {
 	}
 }
 
-// TestBombs: each is refused as too large, with no more out than may be, and without the
-// memory that it wants.
-func TestBombs(t *testing.T) {
+// TestBombsAreRejected: each bomb is too large, with limited output and memory.
+func TestBombsAreRejected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine inflates some 300 MiB: without -short")
 	}
@@ -166,13 +165,12 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestTheRatioIsHeldAllAlong: not only of the whole: at no moment is more out than what was
-// read by then lets.
-func TestTheRatioIsHeldAllAlong(t *testing.T) {
+// TestRatioHoldsAtAnyTime: at no time is more output than the input so far permits.
+func TestRatioHoldsAtAnyTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine inflates 32 MiB: without -short")
 	}
-	plain := append(even(8<<20), noise(8<<20)...) // in the mean it is honest
+	plain := append(even(8<<20), noise(8<<20)...) // within the ratio on average
 	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: gz(plain), inflate.Zstd: zs(t, plain)} {
 		if n, err := all(packed, of, inflate.Limits{Window: window}, 1<<20); !errors.Is(err, inflate.ErrLarge) || len(n) > 1<<20 {
 			t.Errorf("%d: %d bytes, %v", of, len(n), err)
@@ -180,9 +178,9 @@ func TestTheRatioIsHeldAllAlong(t *testing.T) {
 	}
 }
 
-// TestManyEmptyOnes: members and frames of nothing come to nothing, in no more room than one.
-func TestManyEmptyOnes(t *testing.T) {
-	empty := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0} // one segment, of nothing
+// TestEmptyMembersTakeNoMemory: empty members and frames give empty output.
+func TestEmptyMembersTakeNoMemory(t *testing.T) {
+	empty := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0} // single segment, empty
 	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: bytes.Repeat(gz(nil), 100_000), inflate.Zstd: bytes.Repeat(empty, 100_000)} {
 		if out, err := all(packed, of, inflate.Limits{Window: window}, 100); err != nil || len(out) > 0 {
 			t.Errorf("%d: %d bytes, %v", of, len(out), err)
@@ -190,8 +188,8 @@ func TestManyEmptyOnes(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere: what is cut short is an end only where a member or a frame ends.
-func TestCutAnywhere(t *testing.T) {
+// TestTruncatedDataIsBroken: truncated data ends cleanly only at the end of a member or frame.
+func TestTruncatedDataIsBroken(t *testing.T) {
 	a, b := []byte("first part"), append(noise(500), even(1000)...)
 	for of, c := range map[inflate.Coding][2][]byte{inflate.Gzip: {gz(a), gz(b)}, inflate.Zstd: {zs(t, a), zs(t, b)}} {
 		whole := bytes.Join(c[:], nil)
@@ -207,8 +205,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestTheSourceFails: what it fails with is told, and is neither an end nor a broken body.
-func TestTheSourceFails(t *testing.T) {
+// TestSourceErrorIsReturned: neither an end nor ErrBroken.
+func TestSourceErrorIsReturned(t *testing.T) {
 	away := errors.New("the client has left")
 	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: gz(noise(1000)), inflate.Zstd: zs(t, noise(1000))} {
 		for _, n := range []int{0, 3, len(packed) / 2, len(packed)} {
@@ -224,19 +222,19 @@ func TestTheSourceFails(t *testing.T) {
 	}
 }
 
-// TestCodings: one, of two, and none in another.
-func TestCodings(t *testing.T) {
+// TestContentEncodings: one coding, and not several.
+func TestContentEncodings(t *testing.T) {
 	for _, c := range []struct {
-		said []string
-		want inflate.Coding
-		err  error
+		reported []string
+		want     inflate.Coding
+		err      error
 	}{
 		{nil, inflate.Plain, nil}, {[]string{"gzip"}, inflate.Gzip, nil}, {[]string{"X-GZip"}, inflate.Gzip, nil}, {[]string{"ZSTD"}, inflate.Zstd, nil},
 		{[]string{"gzip, gzip"}, 0, inflate.ErrCoding}, {[]string{"gzip", "zstd"}, 0, inflate.ErrCoding}, {[]string{"gzip,"}, 0, inflate.ErrCoding},
 		{[]string{""}, 0, inflate.ErrCoding}, {[]string{"identity"}, 0, inflate.ErrCoding}, {[]string{"br"}, 0, inflate.ErrCoding}, {[]string{"deflate"}, 0, inflate.ErrCoding},
 	} {
-		if got, err := inflate.Of(c.said); got != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%q: %d, %v", c.said, got, err)
+		if got, err := inflate.Of(c.reported); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%q: %d, %v", c.reported, got, err)
 		}
 	}
 	if got := fmt.Sprint(inflate.Ratio, inflate.Free, inflate.Most); got != "10 65536 33554432" {

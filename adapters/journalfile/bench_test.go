@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-// transfers is a batch as a busy node writes it.
+// transfers returns a batch as a busy node writes it.
 func transfers(lsn types.LSN, n int) (arena []byte, batch []event.Frame) {
 	r := record.Record{Kind: record.Posted, Op: event.Transfer, Tenant: 1, Caller: 77,
 		Key:  types.Name{Text: []byte("payment-2024-000000000001")},
@@ -30,7 +30,7 @@ func transfers(lsn types.LSN, n int) (arena []byte, batch []event.Frame) {
 	return arena, batch
 }
 
-// BenchmarkRecover is reading a journal of transfers, on one core, without the fold.
+// BenchmarkRecover reads a journal of transfers, on one core, without the fold.
 func BenchmarkRecover(b *testing.B) {
 	const all = 200_000
 	dir := fs.Dir(b.TempDir())
@@ -54,7 +54,7 @@ func BenchmarkRecover(b *testing.B) {
 	b.ReportMetric(float64(found.Bytes)/all, "B/frame")
 }
 
-// BenchmarkWriteSync is a batch, chained, written and durable.
+// BenchmarkWriteSync chains, writes and syncs a batch.
 func BenchmarkWriteSync(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -72,7 +72,7 @@ func BenchmarkWriteSync(b *testing.B) {
 				must(b, err)
 				_, err = j.Sync()
 				must(b, err)
-				for i := range batch { // only the numbers of the next batch: what the bodies say is not read here
+				for i := range batch { // renumber the batch; the bodies are not read here
 					batch[i].LSN += types.LSN(c.frames)
 				}
 			}
@@ -81,7 +81,7 @@ func BenchmarkWriteSync(b *testing.B) {
 	}
 }
 
-// BenchmarkRead is one older frame, from its segment.
+// BenchmarkRead reads an old frame from its segment.
 func BenchmarkRead(b *testing.B) {
 	dir := fs.Dir(b.TempDir())
 	j, _, err := journalfile.Recover(dir, ours, nil)

@@ -12,8 +12,8 @@ import (
 	"macronode/core/types"
 )
 
-// branched is a journal whose frames are of another history behind one of them; the
-// places of frames and segments are those of every other.
+// branched returns a journal whose frames after one belong to another history; frames and
+// segments are at the same places as in every other.
 func branched(t *testing.T, behind types.LSN) (d *world.Disk, sealed []record.Sealed) {
 	t.Helper()
 	d = world.NewDisk()
@@ -43,9 +43,9 @@ func salted(lsn, behind types.LSN) uint64 {
 	return 66
 }
 
-// TestBranches: of a journal that branched, who was at a frame of the one goes on in the
-// other where both have it, and nowhere else.
-func TestBranches(t *testing.T) {
+// TestReadingContinuesAcrossBranch: if a journal branches, a reading at a frame of one branch
+// continues in the other if both have the frame, and nowhere else.
+func TestReadingContinuesAcrossBranch(t *testing.T) {
 	whole, sealed := branched(t, types.MaxLSN)
 	for behind := range types.LSN(len(sealed)) {
 		_, other := branched(t, behind)
@@ -62,9 +62,9 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestAnothersFrame: a frame of another history in the place of any but the first, whose
-// sum holds, is not handed on, and nothing that comes behind it.
-func TestAnothersFrame(t *testing.T) {
+// TestForeignFrameIsNotDelivered: if a frame, other than the first, is replaced by a frame of
+// another history with a valid checksum, neither it nor any later frame is delivered.
+func TestForeignFrameIsNotDelivered(t *testing.T) {
 	whole, sealed := branched(t, types.MaxLSN)
 	foreign, others := branched(t, 0)
 	for i := 1; i < len(sealed); i++ {
@@ -89,14 +89,14 @@ func TestAnothersFrame(t *testing.T) {
 		}
 		var k kept
 		_, err := journalfile.Scan(still{d}, k.each, nil)
-		last := i >= len(sealed)-2 // its batch, for which nothing vouches
+		last := i >= len(sealed)-2 // its batch is not proved durable
 		if !slices.EqualFunc(k.frames, sealed[:i], same) || errors.Is(err, journalfile.ErrDamaged) == last {
-			t.Fatalf("another's frame %v: %d are handed on, %v", s.LSN, len(k.frames), err)
+			t.Fatalf("foreign frame %v: %d are delivered, %v", s.LSN, len(k.frames), err)
 		}
 	}
 }
 
-// spoilt are the files of a disk, one of them with another text.
+// spoilt returns the files of a disk with one of them replaced.
 func spoilt(t *testing.T, d *world.Disk, name string, text []byte) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{name: text}

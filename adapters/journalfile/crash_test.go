@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 400, "lives of a journal to live")
-	seed  = flag.Int("seed", -1, "the one seed to live, with its story")
+	seeds = flag.Int("seeds", 400, "random runs of a journal")
+	seed  = flag.Int("seed", -1, "run only this seed, with its log")
 )
 
-// part makes a disk on which two batches are synced and a third of two frames is
-// written and not synced, and says what was written.
+// part returns a disk with two synced batches and a third of two frames that is written and not
+// synced, and all written frames.
 func part(t *testing.T) (d *world.Disk, wrote []record.Sealed) {
 	t.Helper()
 	d = world.NewDisk()
@@ -32,8 +32,8 @@ func part(t *testing.T) (d *world.Disk, wrote []record.Sealed) {
 	return d, append(wrote, sealed...)
 }
 
-// shown recovers, and checks that what was synced is there and nothing else than what
-// was written. Power that goes at once takes nothing that was shown.
+// shown recovers and checks that all synced frames are there, and nothing that was not written. A
+// power loss right after takes nothing that was delivered.
 func shown(t *testing.T, d *world.Disk, wrote []record.Sealed, durable int) {
 	t.Helper()
 	_, _, back := recovered(t, d)
@@ -46,9 +46,9 @@ func shown(t *testing.T, d *world.Disk, wrote []record.Sealed, durable int) {
 	}
 }
 
-// TestEveryImage: whatever part of a batch a crash leaves, recovery finds what was
-// synced, and what it shows stays.
-func TestEveryImage(t *testing.T) {
+// TestCrashInBatchKeepsSyncedFrames: whatever part of a batch a crash leaves, recovery finds all
+// synced frames, and what it delivers is durable.
+func TestCrashInBatchKeepsSyncedFrames(t *testing.T) {
 	d, wrote := part(t)
 	for every := (world.Odometer{}); every.Next(); {
 		after := d.Copy()
@@ -57,10 +57,10 @@ func TestEveryImage(t *testing.T) {
 	}
 }
 
-// TestEveryImageOfARecovery: recovery may end at any of its operations, whatever part
-// of what it did is kept, and be begun again. A kill leaves the pages, a loss of power
-// does not. The tail that it meets is on the disk, or in the pages alone.
-func TestEveryImageOfARecovery(t *testing.T) {
+// TestCrashInRecovery: recovery may be interrupted at any operation, with any part of its writes
+// kept, and is run again. A kill keeps the page cache, a power loss does not. The tail is on
+// disk, or only in the page cache.
+func TestCrashInRecovery(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		d, wrote := part(t)
 		durable := 4
@@ -92,8 +92,8 @@ func TestEveryImageOfARecovery(t *testing.T) {
 	}
 }
 
-// TestEveryImageOfARoll: the same for a segment that is begun.
-func TestEveryImageOfARoll(t *testing.T) {
+// TestCrashInRoll does the same for a new segment.
+func TestCrashInRoll(t *testing.T) {
 	life := func(d *world.Disk) (acked int, wrote []record.Sealed) {
 		j, _, err := journalfile.Recover(d, ours, nil)
 		if err != nil {
@@ -129,9 +129,9 @@ func TestEveryImageOfARoll(t *testing.T) {
 	}
 }
 
-// TestShownAfterAFailedSync: pages that a failed sync left behind are read by the next
-// start, so it must write them anew.
-func TestShownAfterAFailedSync(t *testing.T) {
+// TestRecoveryRewritesTailAfterFailedSync: the next start can read pages that a failed sync left
+// in the cache, so it must write them again.
+func TestRecoveryRewritesTailAfterFailedSync(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, types.MaxSegment)
 	wrote := add(t, j, 2)
@@ -150,21 +150,21 @@ func TestShownAfterAFailedSync(t *testing.T) {
 	shown(t, d, append(wrote, sealed...), 4)
 }
 
-// A history is what one journal lived through.
+// A history is a random run of one journal.
 type history struct {
 	t     *testing.T
 	c     *world.Seeded
 	d     *world.Disk
 	j     *journalfile.Journal
-	wrote [][]byte // every frame of this past
-	safe  int      // frames that were synced or shown
+	wrote [][]byte // every frame of this branch
+	safe  int      // frames that were synced or delivered
 	known types.LSN
 	lives uint64
 	seed  int
 }
 
-// TestLives: at random, with every fault there is, many times over.
-func TestLives(t *testing.T) {
+// TestRandomFaultsAndCrashes runs journals with every kind of fault.
+func TestRandomFaultsAndCrashes(t *testing.T) {
 	from, to := 0, *seeds
 	if testing.Short() {
 		to /= 5
@@ -180,12 +180,12 @@ func TestLives(t *testing.T) {
 			h.end()
 		}
 		if t.Failed() {
-			t.Fatalf("go test ./adapters/journalfile -run TestLives -seed %d\n%v", n, h.d)
+			t.Fatalf("go test ./adapters/journalfile -run TestRandomFaultsAndCrashes -seed %d\n%v", n, h.d)
 		}
 	}
 }
 
-// begin recovers, dying on the way as often as chance likes.
+// begin recovers, with random crashes in between.
 func (h *history) begin() {
 	for {
 		h.d.Fuse = h.c.Choose("fuse", 40)
@@ -195,7 +195,7 @@ func (h *history) begin() {
 		h.d.FailSync = h.c.Choose("sync fails in recovery", 8) == 7
 		var k kept
 		r := journalfile.Reading{Each: k.each}
-		if h.c.Choose("from a snapshot", 2) == 1 { // which is of what was durable
+		if h.c.Choose("from a snapshot", 2) == 1 { // of durable frames
 			r.From = h.from(h.c.Choose("snapshot", h.safe+1))
 			h.known = max(h.known, r.From.LSN)
 		}
@@ -217,7 +217,7 @@ func (h *history) begin() {
 	}
 }
 
-// chained is the first n frames of this past, as they were sealed.
+// chained returns the first n frames of this branch, as they were sealed.
 func (h *history) chained(n int) (all []record.Sealed) {
 	var prev types.Root
 	for i, body := range h.wrote[:n] {
@@ -249,7 +249,7 @@ func (h *history) compare(back []record.Sealed, found journalfile.Found) {
 	h.wrote, h.safe = h.wrote[:len(back)], len(back)
 }
 
-// live writes until something fails, or chance ends it.
+// live writes until something fails, or a random end.
 func (h *history) live() {
 	h.lives++
 	h.j.Roll = int64(200 + h.c.Choose("roll", 2000))
@@ -262,7 +262,7 @@ func (h *history) live() {
 		h.d.FailDir = h.c.Choose("directory fails", 40) == 39
 		h.d.Full = h.c.Choose("full", 20) == 19
 		arena, batch := frames(types.LSN(len(h.wrote)+1), 1+h.c.Choose("frames", 4), h.lives)
-		for _, f := range batch { // whatever becomes of them
+		for _, f := range batch { // they were written, whatever happens next
 			h.wrote = append(h.wrote, arena[f.Off:f.Off+f.Len])
 		}
 		if _, err := h.j.Write(arena, batch); err != nil {
@@ -279,7 +279,7 @@ func (h *history) live() {
 	}
 }
 
-// end kills the process, which leaves the pages, or takes the power.
+// end kills the process, which keeps the page cache, or cuts the power.
 func (h *history) end() {
 	h.d.FailSync, h.d.FailWrite, h.d.FailDir, h.d.Full = false, false, false, false
 	if h.d.Dead() || h.c.Choose("end", 2) == 1 {

@@ -14,23 +14,21 @@ import (
 	"macronode/core/types"
 )
 
-// Sizes of what lies around bodies, said once more: they are for ever.
+// Sizes of the parts around bodies, repeated here because they are frozen.
 const (
 	startSize = 8 + 68 + 4
 	batchSize = 8 + 32 + 4
 	frameMore = 8 + 32 + 4
 )
 
-// thing is one item of a segment as the test knows it: where it is, and which frame
-// is the next one there.
+// thing is an item of a segment: its offset, and the next frame there.
 type thing struct {
 	off, size int
 	next      types.LSN
 	batch     types.LSN // the last frame of its batch
 }
 
-// tiny is a segment of three batches of two frames, what it is made of, and what was
-// sealed.
+// tiny returns a segment of three batches of two frames, its items, and the sealed frames.
 func tiny(t testing.TB) (image []byte, things []thing, sealed []record.Sealed) {
 	t.Helper()
 	d := world.NewDisk()
@@ -62,17 +60,17 @@ func at(things []thing, off int) (thing, bool) {
 	return thing{}, false
 }
 
-// TestDamage flips every bit. Before the last batch it is damage, named to the item
-// and the frames, and the disk stays as it is; from there on it is a tail that the
-// disk may never have had: it is given up once, and everything before it stays.
-func TestDamage(t *testing.T) {
+// TestBitFlips flips every bit. Before the last batch, a flip is damage that names the item and
+// the frames, and the disk is not changed; the header of a batch is rebuilt from its frames. From there on, it is a torn tail: it is cut once, and
+// everything before it stays.
+func TestBitFlips(t *testing.T) {
 	image, things, sealed := tiny(t)
 	last := things[len(things)-3]
 	for n := range 8 * len(image) {
 		off, bit := n/8, byte(1)<<(n%8)
 		th, written := at(things, off)
 		if !written && bit > 1 {
-			continue // all zeros are alike
+			continue // all zeros are equal
 		}
 		flipped := bytes.Clone(image)
 		flipped[off] ^= bit
@@ -81,6 +79,11 @@ func TestDamage(t *testing.T) {
 		_, found, err := journalfile.Recover(d, ours, k.each)
 		whole(t, k.frames)
 		switch {
+		case off < last.off && th.size == batchSize:
+			if err != nil || !slices.EqualFunc(k.frames, sealed, same) || found.Rebuilt != 1 || found.CutBytes != 0 {
+				t.Fatalf("byte %d, in a batch header: %d frames, found %+v, %v", off, len(k.frames), found, err)
+			}
+			rebuildsAgain(t, d, sealed)
 		case off < last.off:
 			want := journalfile.Damage{Segment: first, Offset: int64(th.off), From: th.next, To: max(th.batch, 1)}
 			damage := (*journalfile.Damage)(nil)
@@ -100,7 +103,7 @@ func TestDamage(t *testing.T) {
 		default:
 			known := types.LSN(4)
 			if th == last {
-				known = 2 // it was the last header that said more
+				known = 2 // only the damaged header proved more
 			}
 			if err != nil || len(k.frames) != int(th.next)-1 || found.Known != known || found.CutBytes == 0 {
 				t.Fatalf("byte %d: %d frames, found %+v, %v", off, len(k.frames), found, err)
@@ -110,6 +113,19 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// rebuildsAgain checks that a journal with a rebuilt header accepts writes, and that a second recovery
+// rebuilds it again.
+func rebuildsAgain(t *testing.T, d *world.Disk, want []record.Sealed) {
+	t.Helper()
+	d.Crash(world.Dull{})
+	j, found, back := recovered(t, d)
+	if !slices.EqualFunc(back, want, same) || found.Rebuilt != 1 || found.Known != found.Last {
+		t.Fatalf("the second time %d frames of %d, found %+v", len(back), len(want), found)
+	}
+	add(t, j, 1)
+	must(t, j.Close())
+}
+
 func sum(things []thing) (bytes int) {
 	for _, th := range things {
 		bytes += th.size
@@ -117,7 +133,8 @@ func sum(things []thing) (bytes int) {
 	return bytes
 }
 
-// onceOnly: what was cut is gone, what was kept is durable, and nothing is cut again.
+// onceOnly checks that recovery cut the tail, that the rest is durable, and that a second
+// recovery cuts nothing.
 func onceOnly(t *testing.T, d *world.Disk, want []record.Sealed) {
 	t.Helper()
 	d.Crash(world.Dull{})
@@ -129,9 +146,9 @@ func onceOnly(t *testing.T, d *world.Disk, want []record.Sealed) {
 	must(t, j.Close())
 }
 
-// TestCutAnywhere: a segment that ends anywhere ends after its last whole frame. What
-// one disk cannot tell is that it had more.
-func TestCutAnywhere(t *testing.T) {
+// TestTruncatedSegment: a segment that is cut anywhere ends after its last whole frame. One disk
+// cannot tell that there was more.
+func TestTruncatedSegment(t *testing.T) {
 	image, things, sealed := tiny(t)
 	for off := range image {
 		d := disk(t, map[string][]byte{first: image[:off]})
@@ -155,8 +172,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestDamageBetweenSegments: a segment that does not reach its successor, is missing,
-// is another's, or comes twice.
+// TestDamageBetweenSegments: a segment that does not reach its successor, is missing, belongs to
+// another journal, or exists twice.
 func TestDamageBetweenSegments(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, startSize+1)
@@ -164,7 +181,7 @@ func TestDamageBetweenSegments(t *testing.T) {
 		add(t, j, 2)
 	}
 	must(t, j.Close())
-	segments := map[string][]byte{"00000007.seg.tmp": nil} // not even that is taken away
+	segments := map[string][]byte{"00000007.seg.tmp": nil} // not even this is removed
 	for _, name := range names(t, d) {
 		segments[name] = read(t, d, name)
 	}
@@ -183,7 +200,7 @@ func TestDamageBetweenSegments(t *testing.T) {
 	}{
 		{"cut short", func(m map[string][]byte) { m["00000002.seg"] = short[:len(short)-1] },
 			journalfile.Damage{Segment: "00000002.seg", Offset: int64(startSize + batchSize + (len(short)-startSize-batchSize)/2), From: 4, To: 4}},
-		{"nothing but its start", func(m map[string][]byte) { m["00000002.seg"] = short[:startSize] },
+		{"only its start", func(m map[string][]byte) { m["00000002.seg"] = short[:startSize] },
 			journalfile.Damage{Segment: "00000002.seg", Offset: startSize, From: 3, To: 4}},
 		{"empty", func(m map[string][]byte) { m["00000003.seg"] = nil },
 			journalfile.Damage{Segment: "00000003.seg", From: 5, To: 5}},
@@ -220,8 +237,8 @@ func TestDamageBetweenSegments(t *testing.T) {
 	}
 }
 
-// readable: a damaged journal is read up to its damage, which is named where it is met,
-// and not written.
+// readable checks that a damaged journal is read up to its damage, that the damage is named when
+// it is met, and that writes are rejected.
 func readable(t *testing.T, j *journalfile.Journal, from types.LSN) {
 	t.Helper()
 	for lsn := types.LSN(1); lsn < from; lsn++ {
@@ -240,8 +257,8 @@ func readable(t *testing.T, j *journalfile.Journal, from types.LSN) {
 	must(t, j.Close())
 }
 
-// TestSaysWhere: what an operator reads.
-func TestSaysWhere(t *testing.T) {
+// TestDamageMessage is what an operator reads.
+func TestDamageMessage(t *testing.T) {
 	image, things, _ := tiny(t)
 	image[things[5].off+20] ^= 1 // the second frame of the second batch
 	_, _, err := journalfile.Recover(disk(t, map[string][]byte{first: image}), ours, nil)
@@ -251,15 +268,15 @@ func TestSaysWhere(t *testing.T) {
 	}
 }
 
-// TestVector17644: a torn tail ends recovery, is cut once, and that is found.
+// TestVector17644: a torn tail ends recovery, is cut once, and the cut is reported.
 func TestVector17644(t *testing.T) {
 	image, things, sealed := tiny(t)
 	torn := things[len(things)-1]
 	for _, tail := range [][]byte{
 		image[torn.off : torn.off+torn.size-1],                              // half written
-		bytes.Repeat([]byte("MNB1 \x00\x00\x00"), 300_000),                  // headers, all of them wrong, over the seam of two reads
-		append([]byte("MNF1\xff\xff\xff\xff"), image[:200]...),              // longer than anything
-		append([]byte("MNF1\x00\x00\x00\x00"), bytes.Repeat(image, 200)...), // all that was, again
+		bytes.Repeat([]byte("MNB1 \x00\x00\x00"), 300_000),                  // invalid headers, across the boundary of two reads
+		append([]byte("MNF1\xff\xff\xff\xff"), image[:200]...),              // longer than the maximum
+		append([]byte("MNF1\x00\x00\x00\x00"), bytes.Repeat(image, 200)...), // the whole segment, repeated
 	} {
 		d := disk(t, map[string][]byte{first: append(bytes.Clone(image[:torn.off]), tail...)})
 		_, found, back := recovered(t, d)
@@ -271,8 +288,8 @@ func TestVector17644(t *testing.T) {
 	}
 }
 
-// TestRonLedgerTornTail: a last write of which half is there does not stop a start,
-// and takes nothing with it that was synced.
+// TestRonLedgerTornTail: half of a last write does not prevent a start, and no synced frame is
+// lost with it.
 func TestRonLedgerTornTail(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, types.MaxSegment)
@@ -282,17 +299,18 @@ func TestRonLedgerTornTail(t *testing.T) {
 	if _, err := j.Write(arena, batch); !errors.Is(err, world.ErrWrite) {
 		t.Fatal(err)
 	}
-	_, found, back := recovered(t, d) // the process ended; the pages are still there
+	_, found, back := recovered(t, d) // the process ended; the page cache is kept
 	if !slices.EqualFunc(back[:3], sealed, same) || found.CutBytes == 0 || found.Last != types.LSN(len(back)) {
 		t.Fatalf("%d frames, found %+v", len(back), found)
 	}
 	onceOnly(t, d, back)
 }
 
-// TestLaterBatchVouches: what a whole batch behind a hole knows durable was there.
-func TestLaterBatchVouches(t *testing.T) {
+// TestLaterBatchProvesEarlierDurable: a whole batch behind a hole proves that earlier frames were
+// durable.
+func TestLaterBatchProvesEarlierDurable(t *testing.T) {
 	image, things, _ := tiny(t)
-	clear(image[things[1].off:things[4].off]) // the first batch never was, say the pages
+	clear(image[things[1].off:things[4].off]) // the first batch is zeros
 	_, _, err := journalfile.Recover(disk(t, map[string][]byte{first: image}), ours, nil)
 	damage := (*journalfile.Damage)(nil)
 	if !errors.As(err, &damage) || damage.Offset != int64(things[1].off) || damage.From != 1 || damage.To != 2 {

@@ -10,17 +10,17 @@ import (
 )
 
 var (
-	// ErrDamaged says that the journal lost what was durable. It is a *Damage.
+	// ErrDamaged reports that the journal lost durable frames. It is a *Damage.
 	ErrDamaged = errors.New("journal: damaged before its durable end")
-	// ErrFormat says that this program is too old for the journal, or the files are
-	// not a journal.
-	ErrFormat = errors.New("journal: of a format that this program does not know")
-	// ErrGone says that a frame is not there to be read: not durable, or moved away.
+	// ErrFormat reports a journal of a later format, or files that are not a journal.
+	ErrFormat = errors.New("journal: unknown format")
+	// ErrGone reports a frame that cannot be read: it is not durable, or its segment was moved
+	// away.
 	ErrGone = errors.New("journal: no such frame")
 
-	// ErrApart says that the journal does not go on from where a reading was to begin: an
-	// earlier place may do, or its beginning.
-	ErrApart = errors.New("journal: does not go on from there")
+	// ErrApart reports that the journal does not continue from the start of a reading: an earlier
+	// position may work, or the beginning.
+	ErrApart = errors.New("journal: does not continue from the given position")
 
 	// ErrCut reports that the open segment was shortened by another program.
 	ErrCut = errors.New("journal: shortened by another program")
@@ -31,8 +31,8 @@ var (
 	errClosed = errors.New("journal: closed")
 )
 
-// Damage is where a journal does not check, though something later in it, or the
-// next segment, vouches for what was there.
+// Damage is a place where a journal is invalid although something later, in it or in the next
+// segment, proves that the place was durable.
 type Damage struct {
 	Segment  string // the file
 	Offset   int64
@@ -44,10 +44,10 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("journal: %s is damaged at byte %d, frames %v to %v: %s", d.Segment, d.Offset, d.From, d.To, d.Why)
 }
 
-// Is makes every Damage ErrDamaged.
+// Is reports that a Damage is ErrDamaged.
 func (d *Damage) Is(target error) bool { return target == ErrDamaged }
 
-// Error is how the disk failed. The journal takes nothing after it.
+// Error is a failure of the disk. After it, the journal rejects writes.
 type Error struct {
 	Fault event.Fault
 	Doing string
@@ -57,8 +57,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("journal: %s: %v", e.Doing, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// FaultOf is which fault an error of Write, Sync or Recover is; what is none of the
-// disk's counts as a failed write.
+// FaultOf returns the fault of an error of Write, Sync or Recover; an error that is not from the
+// disk counts as a failed write.
 func FaultOf(err error) event.Fault {
 	if failed := (*Error)(nil); errors.As(err, &failed) {
 		return failed.Fault
@@ -66,7 +66,7 @@ func FaultOf(err error) event.Fault {
 	return event.WriteFailed
 }
 
-// failing wraps err, if it is one. Whatever failed, no space is no space.
+// failing wraps err unless it is nil. A full disk is NoSpace in any operation.
 func failing(fault event.Fault, doing string, err error) error {
 	if err == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package journalfile keeps the journal in segments.
+// Package journalfile stores the journal in segment files.
 //
 //	journal:  00000001.seg · 00000002.seg · …      each ends where its successor begins
 //	segment:  start · (batch · frame…)… · zeros
@@ -8,8 +8,8 @@
 //	batch     known durable LSN 8 · epoch 8 · first LSN 8 · bytes of its frames 4 · their count 4
 //	frame     body as in core/record; its root is that of the chain after it
 //
-// All of it is little-endian and for ever. A segment gets its name only when what it
-// starts with is on disk; nothing is ever changed or truncated in place.
+// All numbers are little-endian. The format is frozen. A segment gets its name only when its
+// first frames are on disk. Nothing is changed or truncated in place.
 package journalfile
 
 import (
@@ -19,7 +19,7 @@ import (
 	"macronode/core/types"
 )
 
-// version is of the format. A segment of another one is not touched.
+// version is the format version. Segments of other versions are not touched.
 const version = 1
 
 // A magic is the first four bytes of an item: MNS1, MNB1, MNF1.
@@ -38,15 +38,15 @@ const (
 	startSize  = 4 + 4*8 + rootSize // of payloads
 	batchSize  = 3*8 + 2*4
 
-	maxStart = 4096 // of any format
+	maxStart = 4096 // of any format version
 
 	startItem  = prefixSize + startSize + sumSize
 	batchItem  = prefixSize + batchSize + sumSize
-	frameExtra = prefixSize + rootSize + sumSize // what a frame takes beside its body
+	frameExtra = prefixSize + rootSize + sumSize // bytes of a frame in addition to its body
 )
 
-// A start is what a segment says of itself. Known is never less than what precedes
-// the segment; it is more when the frames that follow were made durable with it.
+// A start is the header of a segment. Known is at least the last frame before the segment; it is
+// more if the frames that follow were made durable with the segment.
 type start struct {
 	version uint32
 	journal types.JournalID
@@ -56,15 +56,15 @@ type start struct {
 	prev    types.Root
 }
 
-// A batch is what was written before one sync.
+// A batch is the header of the frames that one sync makes durable.
 type batch struct {
-	known        types.LSN // durable when it was written
+	known        types.LSN // last durable LSN when the batch was written
 	epoch        types.Epoch
 	first        types.LSN
 	bytes, count uint32
 }
 
-// An item is what a segment is made of. One of size 0 is none.
+// An item is a part of a segment. Size 0 means no item.
 type item struct {
 	magic   magic
 	payload []byte
@@ -72,7 +72,7 @@ type item struct {
 	size    int64
 }
 
-// castagnoli is a function because Go makes that table once, and knows it again.
+// castagnoli is a function because Go caches that table.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 func u32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
@@ -107,8 +107,8 @@ func (it item) batch() batch {
 	return batch{types.LSN(u64(b)), types.Epoch(u64(b[8:])), types.LSN(u64(b[16:])), u32(b[24:]), u32(b[28:])}
 }
 
-// plausible reports that h could have been written: nothing is known durable before
-// it is written.
+// plausible reports whether h could have been written: a batch cannot know frames durable that
+// come after it.
 func (h batch) plausible() bool {
 	least := uint64(h.count) * (frameExtra + 1)
 	return h.known < h.first && h.first <= types.MaxLSN && h.count > 0 && uint64(h.bytes) >= least
@@ -123,14 +123,14 @@ func put(buf []byte, m magic, payload, root []byte) []byte {
 	return binary.LittleEndian.AppendUint32(buf, crc32.Checksum(buf[at:], castagnoli()))
 }
 
-// extent is how long an item is by its first bytes; 0 when they begin none.
+// extent returns the length of an item from its first bytes; 0 if they are not an item.
 func extent(prefix []byte) int64 {
 	if len(prefix) < prefixSize {
 		return 0
 	}
 	length := u32(prefix[4:])
 	switch magic(u32(prefix)) {
-	case startMagic: // a later format may say more, after its version
+	case startMagic: // a later format may have more after its version
 		if length >= 4 && length <= maxStart {
 			return int64(length) + prefixSize + sumSize
 		}
@@ -146,7 +146,7 @@ func extent(prefix []byte) int64 {
 	return 0
 }
 
-// take reads the item that all of buf is, by its extent.
+// take parses the item that fills buf.
 func take(buf []byte) item {
 	end := len(buf) - sumSize
 	if crc32.Checksum(buf[:end], castagnoli()) != u32(buf[end:]) {

@@ -14,15 +14,15 @@ import (
 	"macronode/core/types"
 )
 
-// golden is a segment as it is written for ever: hex in testdata, and what it means.
+// golden reads a frozen segment: hex in testdata, with its meaning.
 func golden(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	must(t, err)
 	var digits strings.Builder
 	for line := range strings.Lines(string(text)) {
-		said, _, _ := strings.Cut(line, "#")
-		for _, word := range strings.Fields(said) {
+		reported, _, _ := strings.Cut(line, "#")
+		for _, word := range strings.Fields(reported) {
 			digits.WriteString(word)
 		}
 	}
@@ -31,9 +31,9 @@ func golden(t *testing.T, name string) []byte {
 	return all
 }
 
-// TestGolden: the bytes of a tiny journal, and of the segment that recovery makes of
-// its tail. This program writes these, and any later one reads them.
-func TestGolden(t *testing.T) {
+// TestFormatIsFrozen: the bytes of a tiny journal, and of the segment that recovery makes of its
+// tail. Later versions must read them.
+func TestFormatIsFrozen(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, types.MaxSegment)
 	one := add(t, j, 1)
@@ -63,8 +63,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestOtherFormats: a segment of a later format is left alone, whatever is in it.
-func TestOtherFormats(t *testing.T) {
+// TestLaterFormatIsNotTouched: a segment of a later format is left unchanged.
+func TestLaterFormatIsNotTouched(t *testing.T) {
 	later := golden(t, "later.hex")
 	d := disk(t, map[string][]byte{first: later, "00000002.seg.tmp": nil})
 	before := files(t, d)

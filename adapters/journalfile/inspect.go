@@ -6,10 +6,9 @@ import (
 	"macronode/core/types"
 )
 
-// Inspect reads a journal that a scan found damaged, to its end: damaged gets every
-// place where it does not check, in order, with the frames that cannot be read for it;
-// where To is before From, all can. The others are those that Read still finds. It
-// changes nothing.
+// Inspect reads a damaged journal to its end. It passes every damaged place to damaged, in order,
+// with the frames that cannot be read because of it; if To is before From, all can be read. Read
+// finds all other frames. Inspect changes nothing.
 func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error) {
 	n := inspection{Reading: r, fsys: fsys, damaged: damaged}
 	row, _, err := list(fsys)
@@ -35,6 +34,7 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 		if n.last = i == len(row)-1; !n.last && row[i+1].first > 0 {
 			end = row[i+1].first
 		}
+		n.bound = n.limit(row, i)
 		if err := n.segment(p, end); err != nil {
 			return n.found, err
 		}
@@ -44,21 +44,22 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 	return n.found, err
 }
 
-// An inspection goes over all segments. The last frame found was whole or is lost; the
-// root there is known but behind what is lost.
+// An inspection visits all segments. The last frame found was whole or is lost; the root there is
+// known except after a loss.
 type inspection struct {
 	Reading
 	fsys    fs.FS
 	damaged func(*Damage) error
 
 	found  Found
-	rooted bool // found.Root is that of the frame found.Last
-	whole  bool // which can be read
-	last   bool // no segment comes behind this one
+	rooted bool  // found.Root is that of the frame found.Last
+	whole  bool  // the frame found.Last can be read
+	last   bool  // this is the last segment
+	bound  bound // of the segment
 	done   int64
 }
 
-// lost says that frames up to one cannot be read.
+// lost reports that frames up to a given one cannot be read.
 func (n *inspection) lost(name string, off int64, to types.LSN, why string) error {
 	f := &n.found
 	d := &Damage{name, off, f.Last + 1, to, why}
@@ -73,6 +74,18 @@ func (n *inspection) tell(name string, off int64) {
 	if n.Progress != nil {
 		n.Progress(Progress{name, n.done + off, n.found.Bytes, n.found.Last})
 	}
+}
+
+// limit returns what is known from outside about the i-th segment. If the segment does not show its
+// first frame, no header in it is rebuilt.
+func (n *inspection) limit(row []part, i int) (b bound) {
+	if row[i].first == 0 {
+		return b
+	}
+	if b.end = ends(row, i); n.last {
+		b.known = max(n.found.Known, n.Evidence)
+	}
+	return b
 }
 
 // segment reads one segment up to end, where the next one begins.
@@ -101,36 +114,41 @@ func (n *inspection) segment(p part, end types.LSN) error {
 	return n.frames(pane, end)
 }
 
-// follows says why p does not follow what was read; foul, that it is of another past.
+// follows returns why p does not follow what was read; foul means that it belongs to another
+// history.
 func (n *inspection) follows(p part) (why string, foul bool) {
 	h, f := p.start, &n.found
 	switch {
 	case !p.whole:
-		return "its start does not check", false
+		return "its start is invalid", false
 	case h.journal != f.Journal && !reborn(n.fsys, p):
 		return "it is of another journal", true
 	case h.first < f.Last+1 || n.rooted && h.first == f.Last+1 && h.prev != f.Root:
 		return "it does not follow the segment before it", true
 	case h.epoch < f.Epoch:
-		return "it was written by a writer that had been succeeded", true
+		return "its writer had been replaced by a later one", true
 	case h.first > f.Last+1:
 		return missing, false
 	}
 	return "", false
 }
 
-// frames goes over the items of a segment. Where nobody knows its end, frames behind what
-// does not check count as far as they are known durable.
+// frames visits the items of a segment. If its end is unknown, frames behind damage count as far
+// as they are known to be durable.
 func (n *inspection) frames(p *pane, end types.LSN) (err error) {
-	f, off, told, hole := &n.found, int64(startItem), int64(0), false
+	f, off, reported, hole := &n.found, int64(startItem), int64(0), false
 	for f.Last+1 < end {
 		l, ok, err := p.next(off, p.size, 0, f.Last+1, unlimited)
 		if err != nil {
 			return err
 		}
 		if broken := !ok || l.off > off || l.lsn > f.Last+1; broken && !hole {
-			if hole = true; end == unlimited {
-				if end, err = n.vouched(p); err != nil {
+			rebuilt, err := p.rebuilds(off, l, f.Last+1, n.bound)
+			if err != nil {
+				return err
+			}
+			if hole = !rebuilt; hole && end == unlimited {
+				if end, err = n.proved(p); err != nil {
 					return err
 				}
 			}
@@ -141,13 +159,13 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 		if err := n.item(p, off, l); err != nil {
 			return err
 		}
-		if off = l.end(); off-told > block {
-			told = off
+		if off = l.end(); off-reported > block {
+			reported = off
 			n.tell(p.name, off)
 		}
 	}
 	if f.Last+1 < end && end != unlimited {
-		return n.lost(p.name, off, end-1, "what is there does not check, or nothing is there any more")
+		return n.lost(p.name, off, end-1, "invalid checksum or structure, or the data ends here")
 	}
 	if n.last {
 		f.CutBytes, err = p.spent(off)
@@ -155,9 +173,9 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 	return err
 }
 
-// vouched is where a segment ends by what it knows durable; the last one, by all that
-// is known.
-func (n *inspection) vouched(p *pane) (end types.LSN, err error) {
+// proved returns the end of a segment as proved by its batches; for the last one, by everything
+// that is known.
+func (n *inspection) proved(p *pane) (end types.LSN, err error) {
 	known, err := part{name: p.name}.marks(p)
 	if n.last {
 		n.found.Known = max(n.found.Known, known)
@@ -166,9 +184,9 @@ func (n *inspection) vouched(p *pane) (end types.LSN, err error) {
 	return max(known, n.found.Last) + 1, err
 }
 
-// item takes in what was found from off on.
+// item handles the item that was found from off on.
 func (n *inspection) item(p *pane, off int64, l landing) error {
-	f, why := &n.found, "what is there does not check"
+	f, why := &n.found, "invalid checksum or structure"
 	if l.off > off || l.lsn > f.Last+1 {
 		if err := n.lost(p.name, off, l.lsn-1, why); err != nil {
 			return err
@@ -181,7 +199,7 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 	if err != nil {
 		return err
 	}
-	if !ok && n.whole && l.lsn == f.Last+1 { // the start of its segment has lost it
+	if !ok && n.whole && l.lsn == f.Last+1 { // the start of its segment lost it
 		root, _ := digest.Chain(nil, f.Root, l.it.payload)
 		prev, ok = f.Root, root == types.Root(l.it.root)
 	}

@@ -14,55 +14,55 @@ import (
 	"macronode/core/types"
 )
 
-// Journal is open for writing. One goroutine writes: one batch, then its Sync. Any
-// may Read, and ask for Durable.
+// Journal is an open journal. One goroutine writes: a batch with Write, then Sync. Any goroutine
+// may call Read and Durable.
 type Journal struct {
-	Roll int64 // a segment that is longer than this is followed by another
+	Roll int64 // a segment longer than this is followed by a new one
 
-	fs      fs.FS
-	id      types.JournalID
-	as      types.JournalID // from the next frame on; 0: as it is
-	epoch   types.Epoch
-	file    fs.File
-	number  uint32 // of its segment
-	size    int64  // of what was written to it
-	ready   int64  // its size with the zeros after that
-	last    types.LSN
-	root    types.Root
-	durable atomic.Uint64
-	open    atomic.Pointer[openSegment]
-	beyond  types.LSN    // behind damage: all up to here was durable, and what is whole can be read
-	grown   atomic.Int64 // bytes that a start reads
-	failed  error        // why it takes nothing any more
-	table   table
-	slots   [shelf]slot
-	scratch []byte
+	fs           fs.FS
+	id           types.JournalID
+	as           types.JournalID // ID from the next frame on; 0: unchanged
+	epoch        types.Epoch
+	file         fs.File
+	number       uint32 // of the open segment
+	size         int64  // bytes written to it
+	ready        int64  // its size including preallocated zeros
+	last         types.LSN
+	root         types.Root
+	durable      atomic.Uint64
+	open         atomic.Pointer[openSegment]
+	knownDurable types.LSN    // after damage: all frames up to this one were durable, and whole ones can be read
+	grown        atomic.Int64 // bytes that the next start reads
+	failed       error        // why writes are rejected
+	table        table
+	slots        [shelf]slot
+	scratch      []byte
 }
 
-// Room that is made ready ahead of what is written, in zeros: a sync of bytes that
-// replace others need not make a new size durable, which takes the disk half as long.
+// Space is preallocated with zeros: a sync of overwritten bytes need not make a new file size
+// durable, which takes half the time.
 const (
 	leastAhead = 4 << 10
 	mostAhead  = 256 << 10
 )
 
-// ID names the journal; Epoch is this writer's, higher than those before it; Durable
-// is the last frame that no crash takes.
+// ID is the journal's ID; Epoch is this writer's, higher than those before it; Durable is the
+// last durable frame.
 func (j *Journal) ID() types.JournalID { return j.id }
 func (j *Journal) Epoch() types.Epoch  { return j.epoch }
 func (j *Journal) Durable() types.LSN  { return types.LSN(j.durable.Load()) }
 
-// Grown is the bytes of the journal since where recovery began: those that the next
-// start reads, if it begins there as well.
+// Grown returns the bytes of the journal since the start of recovery: the bytes that the next
+// start reads from the same position.
 func (j *Journal) Grown() int64 { return j.grown.Load() }
 
-// Write chains the frames and writes them. They are not durable before Sync, which
-// must come next. What it returns is the caller's, and none of arena.
+// Write chains and writes frames. They are durable after Sync, which must be the next call. The
+// result belongs to the caller and does not refer to arena.
 func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, error) {
 	if j.failed != nil {
 		return nil, j.failed
 	}
-	types.Assert(len(frames) > 0 && j.last == j.Durable(), "journal: one batch at a time, and none without frames")
+	types.Assert(len(frames) > 0 && j.last == j.Durable(), "journal: an empty batch, or two batches without a sync")
 	reborn := j.as != 0
 	if reborn {
 		j.id, j.as = j.as, 0
@@ -96,15 +96,14 @@ func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, er
 	return sealed, nil
 }
 
-// Restore makes of the journal another, which goes on from this one: the frames that are
-// written next begin a segment of that, durable with it, and the first of them says so.
-// All before it is durable.
+// Restore gives the journal a new ID. The next frames begin a new segment, and the first of them
+// records the change. All earlier frames must be durable.
 func (j *Journal) Restore(as types.JournalID) {
 	types.Assert(as != 0 && as != j.id && j.last == j.Durable(), "journal: restored as itself, or in the middle of a batch")
 	j.as = as
 }
 
-// room is the bytes that a batch takes.
+// room returns the size of a batch.
 func room(sealed []record.Sealed) int {
 	bytes := batchItem
 	for _, s := range sealed {
@@ -113,8 +112,8 @@ func room(sealed []record.Sealed) int {
 	return bytes
 }
 
-// seal puts a batch into buf: its header, and the frames behind it, chained. base is
-// the offset in the segment that buf begins at. The bodies are moved to buf.
+// seal writes a batch into buf: its header and the chained frames. base is the offset of buf in
+// the segment. The bodies are moved to buf.
 func (j *Journal) seal(buf []byte, sealed []record.Sealed, base int64) []byte {
 	bytes := room(sealed) - batchItem
 	types.Assert(bytes <= math.MaxUint32, "journal: a batch of more than 4 GiB")
@@ -134,8 +133,8 @@ func (j *Journal) seal(buf []byte, sealed []record.Sealed, base int64) []byte {
 	return buf
 }
 
-// ahead makes room ready, when what was is spent. That a disk is full is no failure
-// here: the next write will say so, if it is one.
+// ahead preallocates space when the last was used up. A full disk is not an error here: the next
+// write will report it.
 func (j *Journal) ahead() error {
 	if j.size <= j.ready {
 		return nil
@@ -152,8 +151,8 @@ func (j *Journal) ahead() error {
 	return nil
 }
 
-// Sync makes what was written durable, or the journal takes nothing any more: what a
-// failed sync left behind can be read and may not be on the disk.
+// Sync makes written frames durable. If it fails, the journal rejects all further writes: after a
+// failed sync, data can be readable and still not be on disk.
 func (j *Journal) Sync() (types.LSN, error) {
 	if j.failed != nil {
 		return j.Durable(), j.failed
@@ -173,14 +172,14 @@ func (j *Journal) fail(err error) error {
 	return err
 }
 
-// An openSegment is the segment that is written, for those who look at it from outside.
+// An openSegment is the open segment as other goroutines see it.
 type openSegment struct {
 	name   string
 	file   fs.File
 	synced atomic.Int64 // bytes that are durable
 }
 
-// lastBytes is how many durable bytes Intact compares.
+// lastBytes is the number of durable bytes that Intact compares.
 const lastBytes = 64
 
 // compare returns ErrCut or ErrReplaced if f is shorter than what is durable of the open segment, or ends in
@@ -188,7 +187,7 @@ const lastBytes = 64
 func (s *openSegment) compare(f fs.File, synced int64) error {
 	size, err := f.Size()
 	if err != nil {
-		return nil //nolint:nilerr // the disk failed, which says nothing about other programs
+		return nil //nolint:nilerr // a disk error is no evidence of other programs
 	}
 	if size < synced {
 		return fmt.Errorf("%w: has %d bytes, %d are durable", ErrCut, size, synced)
@@ -218,7 +217,7 @@ func (j *Journal) Intact() error {
 	switch {
 	case err == nil:
 		err = at.compare(f, synced)
-		_ = f.Close() // nothing was written
+		_ = f.Close() // opened for reading
 	case !errors.Is(err, os.ErrNotExist):
 		err = nil // such as no free file descriptor
 	}
@@ -228,7 +227,7 @@ func (j *Journal) Intact() error {
 	return fmt.Errorf("open segment %s: %w", at.name, err)
 }
 
-// Close lets go of all files. What was not synced is not.
+// Close closes all files. Frames that were not synced are not durable.
 func (j *Journal) Close() error {
 	var err error
 	if j.file != nil {
@@ -243,8 +242,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// begin opens the next segment, with frames that are to be made durable again. It
-// gets its name when they are, so that its start can vouch for them.
+// begin opens the next segment, with frames that must be made durable again. The segment gets its
+// name when they are, so that its start can prove it.
 func (j *Journal) begin(again []record.Sealed) error {
 	number, name := j.number+1, segmentName(j.number+1)
 	head := start{version: version, journal: j.id, first: j.last + 1, known: j.last, epoch: j.epoch, prev: j.root}

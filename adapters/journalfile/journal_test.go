@@ -35,8 +35,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// frames makes n frames from lsn on. The same lsn is the same frame, but for what
-// salt says.
+// frames returns n frames from lsn on. Equal lsn and salt give equal frames.
 func frames(lsn types.LSN, n int, salt uint64) (arena []byte, batch []event.Frame) {
 	for range n {
 		off := uint32(len(arena))
@@ -62,7 +61,7 @@ func add(t testing.TB, j *journalfile.Journal, n int) []record.Sealed {
 	return sealed
 }
 
-// kept collects what is recovered.
+// kept collects the recovered frames.
 type kept struct{ frames []record.Sealed }
 
 func (k *kept) each(all []record.Sealed) error {
@@ -79,7 +78,7 @@ func recovered(t testing.TB, d fs.FS) (*journalfile.Journal, journalfile.Found, 
 	return j, found, k.frames
 }
 
-// whole checks that frames are a journal from its beginning: numbered, chained.
+// whole checks that frames are numbered from 1 and chained.
 func whole(t testing.TB, all []record.Sealed) {
 	t.Helper()
 	var prev types.Root
@@ -104,7 +103,7 @@ func read(t testing.TB, d fs.FS, name string) []byte {
 	return all
 }
 
-// disk is one with these files on it, synced.
+// disk returns a disk with some files, synced.
 func disk(t testing.TB, files map[string][]byte) *world.Disk {
 	t.Helper()
 	d := world.NewDisk()
@@ -118,16 +117,16 @@ func disk(t testing.TB, files map[string][]byte) *world.Disk {
 	return d
 }
 
-// files is all that is on a disk.
+// files returns the content of a disk.
 func files(t testing.TB, d fs.FS) string {
 	t.Helper()
 	names, err := d.List()
 	must(t, err)
-	var said []string
+	var reported []string
 	for _, name := range names {
-		said = append(said, fmt.Sprintf("%s %x", name, read(t, d, name)))
+		reported = append(reported, fmt.Sprintf("%s %x", name, read(t, d, name)))
 	}
-	return strings.Join(said, "\n")
+	return strings.Join(reported, "\n")
 }
 
 func names(t testing.TB, d fs.FS) []string {
@@ -137,7 +136,7 @@ func names(t testing.TB, d fs.FS) []string {
 	return all
 }
 
-// open begins a journal, or goes on with it.
+// open opens or creates a journal.
 func open(t testing.TB, d fs.FS, roll int64) *journalfile.Journal {
 	t.Helper()
 	j, _, _ := recovered(t, d)
@@ -145,18 +144,18 @@ func open(t testing.TB, d fs.FS, roll int64) *journalfile.Journal {
 	return j
 }
 
-// TestComesBack: what was synced is there again, by the same bytes and roots, and the
-// writer after that is the next one.
-func TestComesBack(t *testing.T) {
+// TestSyncedFramesAreRecovered: synced frames are recovered with the same bytes and roots, and
+// the next writer gets the next epoch.
+func TestSyncedFramesAreRecovered(t *testing.T) {
 	d := world.NewDisk()
 	var wrote []record.Sealed
 	for life := range 4 {
 		j, found, back := recovered(t, d)
 		if !slices.EqualFunc(back, wrote, same) || found.Last != types.LSN(len(wrote)) {
-			t.Fatalf("life %d: %d frames back, want %d; found %+v", life, len(back), len(wrote), found)
+			t.Fatalf("run %d: %d frames back, want %d; found %+v", life, len(back), len(wrote), found)
 		}
 		if j.ID() != ours || j.Epoch() != types.Epoch(life+1) || j.Durable() != found.Last {
-			t.Fatalf("life %d: id %x, epoch %d, durable %v", life, j.ID(), j.Epoch(), j.Durable())
+			t.Fatalf("run %d: id %x, epoch %d, durable %v", life, j.ID(), j.Epoch(), j.Durable())
 		}
 		for n := range life + 1 {
 			wrote = append(wrote, add(t, j, n+1)...)
@@ -168,8 +167,8 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// TestIDStays: a fresh id is for a journal that is not there yet.
-func TestIDStays(t *testing.T) {
+// TestExistingJournalKeepsID: a fresh ID is used only for a new journal.
+func TestExistingJournalKeepsID(t *testing.T) {
 	d := world.NewDisk()
 	add(t, open(t, d, types.MaxSegment), 1)
 	j, found, err := journalfile.Recover(d, ours+1, nil)
@@ -178,8 +177,8 @@ func TestIDStays(t *testing.T) {
 	}
 }
 
-// TestSealedIsTheCallers: what Write returned stays as it is, whatever comes after.
-func TestSealedIsTheCallers(t *testing.T) {
+// TestSealedFramesBelongToCaller: later writes do not change the result of Write.
+func TestSealedFramesBelongToCaller(t *testing.T) {
 	j := open(t, world.NewDisk(), types.MaxSegment)
 	arena, batch := frames(1, 3, 0)
 	sealed, err := j.Write(arena, batch)
@@ -195,9 +194,9 @@ func TestSealedIsTheCallers(t *testing.T) {
 	whole(t, sealed)
 }
 
-// TestRoll: segments follow one another, each begins where the one before ends, and
-// recovery reads over the seams.
-func TestRoll(t *testing.T) {
+// TestRollStartsNextSegment: each segment begins where the previous one ends, and recovery reads
+// across segments.
+func TestRollStartsNextSegment(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, 1000)
 	for range 50 {
@@ -216,13 +215,14 @@ func TestRoll(t *testing.T) {
 	}
 }
 
-// TestMisuse: what only a bug of ours could ask for is not done.
-func TestMisuse(t *testing.T) {
+// TestMisusePanics shows that misuse panics.
+func TestMisusePanics(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		ask  func(*journalfile.Journal)
 	}{
-		// A segment's start vouches for all before it, so nothing may be out when it begins.
+		// A segment's start proves all earlier frames durable, so none may be in flight when it
+		// begins.
 		{"two batches at a time", func(j *journalfile.Journal) {
 			for lsn := range types.LSN(2) {
 				arena, batch := frames(lsn+1, 1, 0)
@@ -247,8 +247,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestFaults: each failure says what it was, and is the last word.
-func TestFaults(t *testing.T) {
+// TestFaultsStopTheJournal: each failure is classified, and stops writing.
+func TestFaultsStopTheJournal(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		roll  int64
@@ -296,8 +296,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFullDiskAhead: room that cannot be made ready is no failure.
-func TestFullDiskAhead(t *testing.T) {
+// TestFailedPreallocationIsIgnored: a full disk during preallocation is not an error.
+func TestFailedPreallocationIsIgnored(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, types.MaxSegment)
 	d.Size = 500
@@ -310,9 +310,8 @@ func TestFullDiskAhead(t *testing.T) {
 	}
 }
 
-// TestOthersFilesStay: recovery takes away what is left of a segment that got no
-// name, and nothing else.
-func TestOthersFilesStay(t *testing.T) {
+// TestRecoveryKeepsForeignFiles: recovery removes unnamed segments, and no other files.
+func TestRecoveryKeepsForeignFiles(t *testing.T) {
 	d := disk(t, map[string][]byte{"LOCK": []byte("us"), "00000001.seg.tmp": []byte("torn"), "notes": nil})
 	open(t, d, types.MaxSegment)
 	if got := names(t, d); !slices.Equal(got, []string{first, "LOCK", "notes"}) {
@@ -326,8 +325,8 @@ func TestOthersFilesStay(t *testing.T) {
 	}
 }
 
-// TestClosed: a closed journal takes and tells nothing.
-func TestClosed(t *testing.T) {
+// TestClosedJournalReturnsErrors: a closed journal rejects writes and reads.
+func TestClosedJournalReturnsErrors(t *testing.T) {
 	j := open(t, world.NewDisk(), types.MaxSegment)
 	add(t, j, 1)
 	must(t, j.Close())
@@ -341,9 +340,9 @@ func TestClosed(t *testing.T) {
 	must(t, j.Close())
 }
 
-// TestIntactSeesWhatAnotherProgramDoes: the open segment is removed, renamed, cut or replaced while the journal is
-// written; a journal that begins another segment, or is closed, is intact.
-func TestIntactSeesWhatAnotherProgramDoes(t *testing.T) {
+// TestIntactReportsOtherPrograms: the open segment is removed, renamed, cut or replaced while the
+// journal is written. A journal that begins another segment, or is closed, is intact.
+func TestIntactReportsOtherPrograms(t *testing.T) {
 	for what, c := range map[string]struct {
 		do   func(path string) error
 		want error

@@ -10,14 +10,14 @@ import (
 	"macronode/adapters/fs"
 )
 
-// A pane is the stretch of a file that is in memory. It moves on, and what it showed
-// stays valid: its memory is never used again.
+// A pane is the part of a file that is in memory. When it moves, earlier results stay valid:
+// their memory is never reused.
 type pane struct {
 	file  fs.File
 	name  string
 	size  int64
-	block int64 // bytes that are read at a time
-	off   int64 // of buf
+	block int64 // bytes per read
+	off   int64 // offset of buf
 	buf   []byte
 }
 
@@ -33,7 +33,7 @@ func openPane(fsys fs.FS, name string, block int64) (*pane, error) {
 	return &pane{file: f, name: name, size: size, block: block}, nil
 }
 
-// look is the n bytes at off, or fewer where the file ends.
+// look returns the n bytes at off, or fewer at the end of the file.
 func (p *pane) look(off, n int64) ([]byte, error) {
 	if n = min(n, p.size-off); n <= 0 {
 		return nil, nil
@@ -47,7 +47,7 @@ func (p *pane) look(off, n int64) ([]byte, error) {
 	return p.buf[off-p.off : off-p.off+n], nil
 }
 
-// move shows the n bytes at off, more behind them, and a lead before them.
+// move loads the n bytes at off, more after them, and a lead before them.
 func (p *pane) move(off, n int64) error {
 	before := min(off, lead)
 	off, n = off-before, n+before
@@ -61,13 +61,13 @@ func (p *pane) move(off, n int64) error {
 		return fmt.Errorf("journal: read %s at %d: %w", p.name, off, err)
 	}
 	if had += got; had < len(next) {
-		p.size = off + int64(had) // it was that long when we came
+		p.size = off + int64(had) // the size at that time
 	}
 	p.off, p.buf = off, next[:had]
 	return nil
 }
 
-// item is what begins at off, if it is an item that checks.
+// item returns the item at off, if it is valid.
 func (p *pane) item(off int64) (item, error) {
 	prefix, err := p.look(off, prefixSize)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *pane) item(off int64) (item, error) {
 	return take(all), nil
 }
 
-// search finds the first batch header at or after off that is wanted.
+// search returns the first batch header at or after off that is wanted.
 func (p *pane) search(off int64, wanted func(batch) bool) (found batch, ok bool, err error) {
 	mark := binary.LittleEndian.AppendUint32(nil, uint32(batchMagic))
 	for {
@@ -106,12 +106,12 @@ func (p *pane) search(off int64, wanted func(batch) bool) (found batch, ok bool,
 		if len(chunk) < batchItem || off+int64(len(chunk)) >= p.size {
 			return batch{}, false, nil
 		}
-		off += int64(len(chunk)) - batchItem + 1 // one may straddle the end
+		off += int64(len(chunk)) - batchItem + 1 // an item may cross the end
 	}
 }
 
-// spent is how many bytes from off to the end were written: zeros at the very end
-// were only made ready.
+// spent returns the number of written bytes from off to the end: zeros at the end were only
+// preallocated.
 func (p *pane) spent(off int64) (bytes uint64, err error) {
 	last := off
 	for at := off; at < p.size; {

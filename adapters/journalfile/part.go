@@ -12,20 +12,20 @@ import (
 	"macronode/core/types"
 )
 
-// A part is a segment as the directory and its start tell of it.
+// A part is a segment as known from the directory and its start.
 type part struct {
 	number uint32
 	name   string
 	size   int64
 	start  start
-	whole  bool      // the start checks
-	first  types.LSN // its first frame, where the start or what follows it tells; else 0
+	whole  bool      // the start is valid
+	first  types.LSN // its first frame, from the start or from what follows it; else 0
 }
 
 func segmentName(number uint32) string { return fmt.Sprintf("%08d%s", number, suffix) }
 
-// list is the segments in order, by their names alone, and what is left of those that
-// did not get one.
+// list returns the segments in order, by name only, and the segments without a name that are left
+// over.
 func list(fsys fs.FS) (row []part, leftovers []string, err error) {
 	names, err := fsys.List()
 	if err != nil {
@@ -41,7 +41,7 @@ func list(fsys fs.FS) (row []part, leftovers []string, err error) {
 		number, err := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 32)
 		p := part{name: name, number: uint32(number)}
 		if err != nil || name != segmentName(p.number) {
-			return nil, nil, fmt.Errorf("%w: %s is no segment's name", ErrFormat, name)
+			return nil, nil, fmt.Errorf("%w: %s is not the name of a segment", ErrFormat, name)
 		}
 		row = append(row, p)
 	}
@@ -49,7 +49,7 @@ func list(fsys fs.FS) (row []part, leftovers []string, err error) {
 	return row, leftovers, nil
 }
 
-// survey reads a segment's start.
+// survey reads the start of a segment.
 func (p *part) survey(fsys fs.FS) error {
 	pane, err := openPane(fsys, p.name, startItem+batchItem)
 	if err != nil {
@@ -72,20 +72,20 @@ func (p *part) look(pane *pane) error {
 		if len(it.payload) == startSize {
 			p.start = it.start()
 			p.first = p.start.first
-			p.whole = p.start.journal != 0 // that is nobody's
+			p.whole = p.start.journal != 0 // 0 is not a journal
 		}
 		if p.whole {
 			return nil
 		}
 	}
-	if it, err = pane.item(startItem); it.magic == batchMagic && it.batch().plausible() { // a batch follows at once
+	if it, err = pane.item(startItem); it.magic == batchMagic && it.batch().plausible() { // a batch follows directly
 		p.first = it.batch().first
 	}
 	return err
 }
 
-// reborn reports that the first frame of a segment makes the journal another, from the
-// frame and the root before it on.
+// reborn reports whether the first frame of a segment gives the journal another ID after the
+// frame and the root before it.
 func (p part) reborn(pane *pane) (bool, error) {
 	first, err := pane.item(startItem + batchItem)
 	if err != nil || first.magic != frameMagic {
@@ -93,12 +93,12 @@ func (p part) reborn(pane *pane) (bool, error) {
 	}
 	var r record.Record
 	if _, err := record.Read(first.payload, 0, &r); err != nil {
-		return false, nil //nolint:nilerr // then it is none
+		return false, nil //nolint:nilerr // then it is not
 	}
 	return r.Kind == record.Restored && r.Journal == p.start.journal && r.Upto+1 == p.start.first && r.Root == p.start.prev, nil
 }
 
-// marks is what a segment knows durable.
+// marks returns the last frame that a segment proves durable.
 func (p part) marks(pane *pane) (known types.LSN, err error) {
 	if err = p.look(pane); err != nil {
 		return 0, err
@@ -113,7 +113,7 @@ func (p part) marks(pane *pane) (known types.LSN, err error) {
 	return known, err
 }
 
-// ID is whose segments are in a directory; 0 where none says it.
+// ID returns the journal ID of the segments in a directory; 0 if none has a valid start.
 func ID(fsys fs.FS) (types.JournalID, error) {
 	row, _, err := list(fsys)
 	for n := len(row) - 1; n >= 0 && err == nil; n-- {
@@ -124,8 +124,8 @@ func ID(fsys fs.FS) (types.JournalID, error) {
 	return 0, err
 }
 
-// Behind is the names of the segments in a directory all of whose frames are ≤ lsn, and
-// which have a successor there: who has a state as of lsn needs none of them.
+// Behind returns the names of the segments in a directory whose frames are all ≤ lsn and which
+// have a successor there: a state at lsn needs none of them.
 func Behind(fsys fs.FS, lsn types.LSN) (names []string, err error) {
 	row, _, err := list(fsys)
 	for n := 1; n < len(row) && err == nil; n++ {

@@ -7,8 +7,8 @@ import (
 	"macronode/core/types"
 )
 
-// Chain is which journal a durable frame is of, and the chain's value behind it; false
-// where there is no such frame. Chain and Range may be called by any goroutine.
+// Chain returns the journal ID of a durable frame and the root after it; false if there is no
+// such frame. Any goroutine may call Chain and Range.
 func (j *Journal) Chain(lsn types.LSN) (types.JournalID, types.Root, bool, error) {
 	f, err := j.Read(lsn)
 	if errors.Is(err, ErrGone) {
@@ -17,8 +17,8 @@ func (j *Journal) Chain(lsn types.LSN) (types.JournalID, types.Root, bool, error
 	return f.Journal, f.Root, err == nil, err
 }
 
-// Range yields the durable frames from one on, in order, until there are no more or each
-// returns an error, which it returns as well.
+// Range yields the durable frames from one on, in order, until the last one or until each returns
+// an error, which Range returns.
 func (j *Journal) Range(from types.LSN, each func(record.Sealed) error) error {
 	durable, behind := j.Durable(), From{}
 	if from > durable {

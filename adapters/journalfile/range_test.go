@@ -13,14 +13,14 @@ import (
 	"macronode/core/types"
 )
 
-// TestChain: a durable frame is of a journal, and the chain has a value behind it; of
-// others there is none, and a disk that cannot be read is no answer.
-func TestChain(t *testing.T) {
+// TestChainReturnsRootsOfDurableFrames: for other frames it returns false, and an unreadable disk
+// is an error.
+func TestChainReturnsRootsOfDurableFrames(t *testing.T) {
 	d := world.NewDisk()
 	j, _, _ := recovered(t, d)
 	wrote := append(add(t, j, 3), add(t, j, 4)...)
 	arena, batch := frames(8, 1, 0)
-	if _, err := j.Write(arena, batch); err != nil { // and not synced
+	if _, err := j.Write(arena, batch); err != nil { // and do not sync
 		t.Fatal(err)
 	}
 	for _, f := range wrote {
@@ -36,15 +36,15 @@ func TestChain(t *testing.T) {
 	if _, err := j.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	d.Fuse = 0 // from here on nothing is read
+	d.Fuse = 0 // reads fail from here on
 	if _, _, ok, err := j.Chain(1); ok || err == nil {
 		t.Errorf("on a disk that refuses: %v, %v", ok, err)
 	}
 }
 
-// TestRange: the durable frames from one on, in order, over segments and lives; none where
-// there are none; and it ends with the error of who takes them.
-func TestRange(t *testing.T) {
+// TestRangeYieldsDurableFrames: in order, over segments and restarts; none if there are none. It
+// returns the error of its callback.
+func TestRangeYieldsDurableFrames(t *testing.T) {
 	d := world.NewDisk()
 	var wrote []record.Sealed
 	for range 3 {
@@ -58,7 +58,7 @@ func TestRange(t *testing.T) {
 	j, _, _ := recovered(t, d)
 	last := types.LSN(len(wrote))
 	arena, batch := frames(last+1, 2, 0)
-	if _, err := j.Write(arena, batch); err != nil { // and not synced
+	if _, err := j.Write(arena, batch); err != nil { // and do not sync
 		t.Fatal(err)
 	}
 	if n := len(names(t, d)); n < 6 {
@@ -93,10 +93,9 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestRangesWhileWriting: beside a writer who syncs seldom, a range is all that was
-// durable when it began, and nothing that is not when it ends; each frame is what Read
-// says, and it ends where its reader does.
-func TestRangesWhileWriting(t *testing.T) {
+// TestRangeWhileWriting: beside a writer that rarely syncs, a range has every frame that was
+// durable at its start, and none that is not durable at its end. Each frame equals that of Read.
+func TestRangeWhileWriting(t *testing.T) {
 	dir, err := fs.Make(t.TempDir())
 	must(t, err)
 	j, _, err := journalfile.Recover(dir, ours, nil)
@@ -137,7 +136,7 @@ func TestRangesWhileWriting(t *testing.T) {
 		arena, batch := frames(j.Durable()+1, 3, 0)
 		_, err := j.Write(arena, batch)
 		must(t, err)
-		runtime.Gosched() // it is written, and not durable
+		runtime.Gosched() // written but not durable
 		_, err = j.Sync()
 		must(t, err)
 	}

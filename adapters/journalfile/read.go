@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	shelf = 8  // segments that are open for reading at most
-	steps = 16 // back from a frame, to one before which the root is not lost
+	shelf = 8  // largest number of segments open for reading
+	steps = 16 // frames to step back to find one with a known root
 )
 
-// A slot holds one segment open. A segment has one slot it can be in, so that no
-// more than shelf files are open, and two readers wait for each other only where
-// they want the same slot.
+// A slot holds one open segment. Each segment has one slot that it may use, so at most shelf
+// files are open, and readers wait for each other only for the same slot.
 type slot struct {
 	mu     sync.Mutex
 	number uint32
@@ -65,14 +64,13 @@ func (s *slot) close() error {
 	return s.clear()
 }
 
-// Read is a durable frame, read from its segment and checked: its sums, and that it
-// follows from the root before it. What is whole is read, also behind damage. Any
-// goroutine may ask, while another writes.
+// Read reads a durable frame from its segment and checks its sums and its place in the chain.
+// Whole frames can be read behind damage. Any goroutine may call Read during writes.
 func (j *Journal) Read(lsn types.LSN) (record.Sealed, error) { return j.find(lsn, steps) }
 
 func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	durable := j.Durable()
-	if lsn == 0 || lsn > max(durable, j.beyond) {
+	if lsn == 0 || lsn > max(durable, j.knownDurable) {
 		return record.Sealed{}, ErrGone
 	}
 	places, err := j.places(lsn)
@@ -81,7 +79,7 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	}
 	var lost error = &Damage{segmentName(j.table.oldest()), 0, 1, lsn, missing}
 	for _, p := range places {
-		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.beyond
+		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.knownDurable
 		s, err := j.read(p, lsn)
 		if len(s.Body) > 0 && err != nil && j.follows(&s, back) {
 			return s, nil
@@ -94,8 +92,8 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	return record.Sealed{}, lost
 }
 
-// follows looks for the root before a frame in the segment before, where the start of
-// its own has lost it: the frame is whole when it goes on from there.
+// follows finds the root before a frame in the previous segment if its own start is damaged: the
+// frame is whole if it continues from there.
 func (j *Journal) follows(s *record.Sealed, back int) bool {
 	if back == 0 {
 		return false
@@ -109,8 +107,8 @@ func (j *Journal) follows(s *record.Sealed, back int) bool {
 	return root == s.Root
 }
 
-// read looks for a frame in one segment. With Damage it returns what is whole but for
-// the root before it.
+// read finds a frame in one segment. With Damage, it returns a frame that is whole except for the
+// root before it.
 func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 	slot := &j.slots[at.number%shelf]
 	slot.mu.Lock()
@@ -126,7 +124,7 @@ func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 	p := &pane{file: file, name: segmentName(at.number), size: size, block: sparse}
 	l, err := p.frame(at, lsn)
 	if err == nil && !at.sound {
-		err = p.vouched(at, l)
+		err = p.proved(at, l)
 	}
 	if err != nil {
 		return s, err
@@ -142,7 +140,7 @@ func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 	return s, &Damage{p.name, l.off, lsn, lsn, "the root before the frame is lost, or it breaks the chain"}
 }
 
-// frame finds a frame: from the last spot before it where that is near, else by halves.
+// frame finds a frame: from the last spot before it if that is near, otherwise by bisection.
 func (p *pane) frame(at place, lsn types.LSN) (l landing, err error) {
 	w := walk{off: startItem, last: max(at.first, 1) - 1}
 	if at.spot.lsn > 0 {
@@ -159,18 +157,18 @@ func (p *pane) frame(at place, lsn types.LSN) (l landing, err error) {
 		w.last = near.lsn - 1
 	}
 	if l, err = w.to(p, lsn, p.size); l.it.size == 0 && err == nil {
-		err = &Damage{p.name, w.off, w.last + 1, lsn, "nothing is there any more"}
+		err = &Damage{p.name, w.off, w.last + 1, lsn, "the data ends here"}
 	}
 	return l, err
 }
 
-// A walk goes over the items of a segment from off on, behind the frame last.
+// A walk visits the items of a segment from off on, after the frame last.
 type walk struct {
 	off  int64
 	last types.LSN
 }
 
-// step goes over the next item that checks; nothing where there is none before limit.
+// step visits the next valid item; it returns a zero landing if there is none before limit.
 func (w *walk) step(p *pane, limit int64) (landing, error) {
 	l, ok, err := p.next(w.off, min(limit, p.size), 0, w.last+1, unlimited)
 	if err != nil || !ok {
@@ -182,7 +180,7 @@ func (w *walk) step(p *pane, limit int64) (landing, error) {
 	return l, nil
 }
 
-// to is a frame; nothing where limit comes before it.
+// to visits up to a frame; it returns a zero landing if limit comes first.
 func (w *walk) to(p *pane, lsn types.LSN, limit int64) (landing, error) {
 	for {
 		off, last := w.off, w.last
@@ -190,16 +188,16 @@ func (w *walk) to(p *pane, lsn types.LSN, limit int64) (landing, error) {
 		case err != nil || l.it.size == 0:
 			return l, err
 		case l.lsn > lsn:
-			return landing{}, &Damage{p.name, off, last + 1, l.lsn - 1, "what is there does not check"}
+			return landing{}, &Damage{p.name, off, last + 1, l.lsn - 1, "invalid checksum or structure"}
 		case w.last == lsn:
 			return l, nil
 		}
 	}
 }
 
-// vouched says why a frame is not to be believed of which no next segment tells: behind
-// what is damaged there may be one that was given up.
-func (p *pane) vouched(at place, l landing) error {
+// proved returns why a frame of the last segment may be stale: behind damage there may be a
+// frame that recovery discarded.
+func (p *pane) proved(at place, l landing) error {
 	known, err := part{name: p.name}.marks(p)
 	if err != nil || known >= l.lsn {
 		return err
@@ -207,14 +205,18 @@ func (p *pane) vouched(at place, l landing) error {
 	for w := (walk{off: startItem, last: at.first - 1}); at.first > 0; {
 		from, last := w.off, w.last
 		next, err := w.step(p, p.size)
+		whole := next.off <= from && next.lsn == last+1
+		if err == nil && !whole {
+			whole, err = p.rebuilds(from, next, last+1, bound{end: unlimited})
+		}
 		switch {
 		case err != nil:
 			return err
-		case next.off > from || next.lsn != last+1:
-			return &Damage{p.name, l.off, l.lsn, l.lsn, "nothing vouches for what is there"}
-		case next.off == l.off: // nothing before it is damaged
+		case !whole:
+			return &Damage{p.name, l.off, l.lsn, l.lsn, "nothing proves that this frame is the right one"}
+		case next.off == l.off: // no damage before it
 			return nil
 		}
 	}
-	return &Damage{p.name, l.off, l.lsn, l.lsn, "nothing vouches for what is there"}
+	return &Damage{p.name, l.off, l.lsn, l.lsn, "nothing proves that this frame is the right one"}
 }

@@ -15,7 +15,7 @@ import (
 	"macronode/core/types"
 )
 
-// reads every frame, each with few operations: the table leads close to it.
+// reads reads every frame, each with few operations: the table points near it.
 func reads(t *testing.T, d *world.Disk, j *journalfile.Journal, wrote []record.Sealed) {
 	t.Helper()
 	for _, want := range wrote {
@@ -34,7 +34,7 @@ func reads(t *testing.T, d *world.Disk, j *journalfile.Journal, wrote []record.S
 	}
 }
 
-// large makes n frames of some kilobytes each, so that segments have many entries.
+// large makes n frames of several KB, so that segments have many spots.
 func large(t *testing.T, j *journalfile.Journal, n int) []record.Sealed {
 	t.Helper()
 	var arena []byte
@@ -55,9 +55,9 @@ func large(t *testing.T, j *journalfile.Journal, n int) []record.Sealed {
 	return sealed
 }
 
-// TestReadsEveryFrame: over many segments, of many entries each, written in this life
-// or in those before, with no more files open than the shelf has places.
-func TestReadsEveryFrame(t *testing.T) {
+// TestReadFindsEveryFrame: over many segments with many spots, written in this run or earlier
+// ones, with at most shelf files open.
+func TestReadFindsEveryFrame(t *testing.T) {
 	d := world.NewDisk()
 	var wrote []record.Sealed
 	for life := range 3 {
@@ -82,8 +82,8 @@ func TestReadsEveryFrame(t *testing.T) {
 	}
 }
 
-// TestReadsWhatIsDurable: a frame that is written and not synced is not there yet.
-func TestReadsWhatIsDurable(t *testing.T) {
+// TestReadReturnsDurableFramesOnly: a written frame is not found before it is synced.
+func TestReadReturnsDurableFramesOnly(t *testing.T) {
 	j := open(t, world.NewDisk(), types.MaxSegment)
 	arena, batch := frames(1, 1, 0)
 	_, err := j.Write(arena, batch)
@@ -98,8 +98,8 @@ func TestReadsWhatIsDurable(t *testing.T) {
 	}
 }
 
-// TestMovedAway: frames of a segment that somebody took are gone, the others are not.
-func TestMovedAway(t *testing.T) {
+// TestReadOfMovedSegmentReturnsErrGone: only the frames of the removed segment are gone.
+func TestReadOfMovedSegmentReturnsErrGone(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, startSize+1)
 	for range 4 {
@@ -114,9 +114,9 @@ func TestMovedAway(t *testing.T) {
 	}
 }
 
-// TestRotIsNamed: what is read is checked, and a frame is not lost for what stands
-// before it: but for the root there, which is a part of its receipt.
-func TestRotIsNamed(t *testing.T) {
+// TestReadDetectsRot: a frame with a bad checksum is not returned. Damage before a frame loses
+// only the root there, which is part of its receipt.
+func TestReadDetectsRot(t *testing.T) {
 	image, things, sealed := tiny(t)
 	one, two := things[2], things[3]
 	for off := things[1].off; off < things[4].off; off++ {
@@ -136,14 +136,14 @@ func TestRotIsNamed(t *testing.T) {
 	}
 }
 
-// fixed answers the sites it knows, and is dull elsewhere.
+// fixed returns fixed choices for some sites, and 0 for others.
 type fixed map[string]int
 
 func (f fixed) Choose(site string, _ int) int { return f[site] }
 
-// TestReadsWhileWriting: readers see every durable frame as it was sealed, while
-// segments come and go beneath them.
-func TestReadsWhileWriting(t *testing.T) {
+// TestReadWhileWriting: readers get every durable frame as it was sealed, while segments are
+// added and removed.
+func TestReadWhileWriting(t *testing.T) {
 	dir, err := fs.Make(t.TempDir())
 	must(t, err)
 	j, _, err := journalfile.Recover(dir, ours, nil)

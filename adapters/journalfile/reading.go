@@ -1,6 +1,7 @@
 package journalfile
 
 import (
+	"errors"
 	"fmt"
 
 	"macronode/adapters/fs"
@@ -8,34 +9,36 @@ import (
 	"macronode/core/types"
 )
 
-// From is where a reading begins: behind a frame, where the chain's value was Root. The
-// zero value is before the first frame.
+// From is the start of a reading: after a frame with the given root. The zero value is before the
+// first frame.
 type From struct {
 	LSN     types.LSN
 	Root    types.Root
 	Journal types.JournalID
 }
 
-// A Reading is what is read of a journal, and who is told of it. The zero value is all
-// of it. Of segments that lie before From not even the start is read.
+// A Reading is the range of a journal to read, and its callbacks. The zero value reads all.
+// Segments before From are not opened.
 type Reading struct {
 	From     From
-	Known    types.LSN                   // something beside the journal says that all up to here was durable
-	Upto     types.LSN                   // where it ends, a durable frame; 0: with the journal
-	Each     func([]record.Sealed) error // gets the frames that check, in order, in slices that are its own
+	Known    types.LSN                   // all frames up to this one are known to be durable from elsewhere
+	Evidence types.LSN                   // frames up to this one were durable; unlike with Known, it is no damage if they are missing
+	Unsure   error                       // why it is unknown whether durable frames are missing at the end; Recover reports damage then
+	Upto     types.LSN                   // the last frame to read, which is durable; 0: the end of the journal
+	Each     func([]record.Sealed) error // gets the valid frames in order, in slices that it may keep
+	Rebuilt  func(*Damage)               // gets each invalid batch header whose frames are all whole: no frame is lost
 	Progress func(Progress)
 }
 
-// Scan reads and changes nothing. Damage ends it, with what was found before it. It may
-// go beside a writer, when Upto is durable.
+// Scan reads and changes nothing. Damage ends it, with what was found before. It may run beside a
+// writer if Upto is durable.
 func (r Reading) Scan(fsys fs.FS) (Found, error) {
 	s := scan{Reading: r, fsys: fsys, table: new(table)}
 	_, err := s.run()
 	return s.found, err
 }
 
-// survey reads the starts that are needed, and says with which segment the reading
-// begins.
+// survey reads the starts that are needed, and returns the segment in which the reading begins.
 func (s *scan) survey(row []part) (at int, err error) {
 	at = len(row)
 	for n := len(row) - 1; n >= 0; n-- {
@@ -54,9 +57,9 @@ func (s *scan) survey(row []part) (at int, err error) {
 	return at, nil
 }
 
-// resume takes up the chain behind From, in the segment that has that frame or begins
-// with the next: off is where that one is, 0 for the segment's start.
-func (s *scan) resume(p part) (off int64, err error) {
+// resume continues the chain after From, in the segment that has that frame or begins with the
+// next one. off is the offset of the next item, 0 for the segment's start.
+func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 	from, h := s.From, p.start
 	f := &s.found
 	f.Last, f.Root, f.Journal, f.Epoch, s.on = from.LSN, from.Root, from.Journal, h.epoch, true
@@ -73,7 +76,7 @@ func (s *scan) resume(p part) (off int64, err error) {
 		return 0, err
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
-	in, root, off, err := pane.behind(h.first, from.LSN)
+	in, root, off, err := pane.behind(h.first, from.LSN, s.bound(end))
 	if err != nil {
 		return 0, err
 	}
@@ -81,15 +84,15 @@ func (s *scan) resume(p part) (off int64, err error) {
 		return 0, fmt.Errorf("%w: %s does not have that frame %v", ErrApart, p.name, from.LSN)
 	}
 	s.number, s.open, f.Epoch = p.number, in, in.epoch
-	s.vouch(max(h.known, in.known))
+	s.prove(max(h.known, in.known))
 	s.table.begin(p)
 	return off, nil
 }
 
-// behind is what follows a frame in a segment: what is left of its batch, the root, and
-// the place; 0 where the frame is not to be had. The frame and what comes before it is
-// not held against the chain.
-func (p *pane) behind(first, lsn types.LSN) (left batch, root types.Root, off int64, err error) {
+// behind returns what follows a frame in a segment: the rest of its batch, the root, and the
+// offset; 0 if the frame is missing. The frame and what precedes it are not checked against the
+// chain.
+func (p *pane) behind(first, lsn types.LSN, b bound) (left batch, root types.Root, off int64, err error) {
 	at, err := p.seek(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
 	if err != nil {
 		return left, root, 0, err
@@ -110,6 +113,15 @@ func (p *pane) behind(first, lsn types.LSN) (left batch, root types.Root, off in
 	left, off = at.it.batch(), at.end()
 	for n := left.first; n <= lsn; n++ {
 		it, err := p.item(off)
+		if err == nil && it.size == 0 && left.count == 0 { // an invalid batch header
+			h, ok, bad := p.rebuild(off, n, b)
+			if bad == nil && ok {
+				h.known, h.epoch = left.known, left.epoch
+				left, off = h, off+batchItem
+				it, err = p.item(off)
+			}
+			err = errors.Join(err, bad)
+		}
 		if err != nil {
 			return left, root, 0, err
 		}

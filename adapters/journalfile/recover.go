@@ -2,6 +2,7 @@ package journalfile
 
 import (
 	"errors"
+	"fmt"
 
 	"macronode/adapters/fs"
 	"macronode/core/event"
@@ -9,26 +10,25 @@ import (
 	"macronode/core/types"
 )
 
-// Recover is that of a Reading of all there is.
+// Recover reads the whole journal.
 func Recover(fsys fs.FS, fresh types.JournalID, each func([]record.Sealed) error) (*Journal, Found, error) {
 	return Reading{Each: each}.Recover(fsys, fresh)
 }
 
-// Recover reads the journal, makes durable again what nothing in it vouches for, and
-// opens it for writing; where there is none, it begins one that is called fresh. Each
-// gets all frames in order, in slices that are its own; and then none, before anything is
-// written: it may still refuse. What is not whole after the
-// last known durable frame is given up, and counted in what is found.
+// Recover reads the journal, makes frames durable again that are not proved durable, and opens
+// the journal for writing. If there is none, it creates one with the ID fresh. Each gets all
+// frames in order, in slices that it may keep, and then nil before anything is written: it may
+// still return an error. An incomplete tail after the last frame known to be durable is cut, and
+// counted in Found.
 //
-// With ErrDamaged nothing on the disk was changed: the journal that comes with it
-// takes no frames, and Read finds what is whole, before the damage and behind it. With
-// ErrApart the journal does not go on from where the reading was to begin, and nothing
-// was changed either.
+// With ErrDamaged, the disk is unchanged. The returned journal rejects writes, and Read finds the
+// whole frames before and behind the damage. With ErrApart, the journal does not continue from
+// the start of the reading, and the disk is unchanged too.
 func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, error) {
 	j := &Journal{fs: fsys, Roll: types.MaxSegment}
 	r.Upto = 0
 	s := scan{Reading: r, fsys: fsys, table: &j.table}
-	if err := fsys.SyncDir(); err != nil { // the names that are read now are there for good: no later one survives without them
+	if err := fsys.SyncDir(); err != nil { // the names read below are durable: a later name never survives without them
 		return nil, s.found, failing(event.SyncFailed, "sync the directory", err)
 	}
 	leftovers, err := s.run()
@@ -38,9 +38,13 @@ func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, er
 	j.id, j.epoch, j.number = s.found.Journal, s.found.Epoch+1, s.number
 	j.last, j.root = s.found.Last, s.found.Root
 	j.grown.Store(s.passed)
+	if err == nil && r.Unsure != nil {
+		err = fmt.Errorf("%w: %w", ErrDamaged, r.Unsure)
+		s.found.Damaged = true
+	}
 	if errors.Is(err, ErrDamaged) {
 		j.durable.Store(uint64(j.last))
-		j.beyond = s.found.Known
+		j.knownDurable = s.found.Known
 		return j, s.found, j.fail(err)
 	}
 	if err != nil {

@@ -12,46 +12,46 @@ import (
 )
 
 const (
-	block     = 1 << 20 // bytes that are read at a time, and handed on at a time
+	block     = 1 << 20 // bytes per read and per delivery
 	suffix    = ".seg"
-	leftover  = ".tmp" // of a segment that did not get its name
+	leftover  = ".tmp" // suffix of a segment without its final name
 	unlimited = types.MaxLSN + 1
 )
 
-// Found is what lies in a journal.
+// Found is the result of reading a journal.
 type Found struct {
-	event.Recovery             // whose, what was cut, what is beyond Known
+	event.Recovery             // the journal ID, the cut, the frames after Known
 	Last           types.LSN   // the last whole frame
-	Root           types.Root  // of the chain there
-	Known          types.LSN   // something later says that all up to here were durable
+	Root           types.Root  // of the chain at Last
+	Known          types.LSN   // all frames up to this one are proved durable
 	Epoch          types.Epoch // of the last writer
-	Segments       int         // all of them
+	Segments       int         // number of segments
 	Bytes          int64       // of those that were read
+	Rebuilt        int         // number of invalid batch headers that were rebuilt from their frames
 }
 
-// Progress is how far a scan is.
+// Progress is the progress of a scan.
 type Progress struct {
 	Segment     string
 	Done, Total int64 // bytes
 	Last        types.LSN
 }
 
-// Scan is that of a Reading of all there is.
+// Scan scans the whole journal.
 func Scan(fsys fs.FS, each func([]record.Sealed) error, progress func(Progress)) (Found, error) {
 	return Reading{Each: each, Progress: progress}.Scan(fsys)
 }
 
-// A scan goes through the segments in order and believes nothing that is not vouched
-// for.
+// A scan visits the segments in order and accepts only what it can verify.
 //
 // Invariants of what it accepts:
 //
-//	J1  frames run 1, 2, 3 … and each one's root follows from the one before
-//	J2  a batch begins after the last frame, has as many frames and bytes as it says,
-//	    and was written when all that it knows durable was written
-//	J3  a segment begins after the last frame, and all before it was durable
-//	J4  the journal's id stays, but where a segment begins with a frame that says that it
-//	    was restored as another; and no epoch is followed by a lower one
+//	J1  frames are numbered 1, 2, 3 … and the root of each follows from the one before
+//	J2  a batch begins after the last frame, has the frames and bytes of its header,
+//	    and claims only earlier frames durable
+//	J3  a segment begins after the last frame, and all frames before it were durable
+//	J4  the journal's ID changes only at a segment that begins with a restore record; an
+//	    epoch is never followed by a lower one
 type scan struct {
 	Reading
 	fsys fs.FS
@@ -59,19 +59,19 @@ type scan struct {
 	found  Found
 	number uint32 // of the segment
 	table  *table
-	open   batch           // what is left of it
-	tail   []record.Sealed // frames beyond Known: of one segment at most, by J3
-	ready  []record.Sealed // checked, not yet handed on
+	open   batch           // the rest of it
+	tail   []record.Sealed // frames after Known: at most one segment, by J3
+	ready  []record.Sealed // checked, not yet delivered
 	size   int             // of their bodies
-	done   int64           // bytes of the segments before
-	passed int64           // bytes that were gone over
-	on     bool            // something was read, or its place found: what comes must follow
+	done   int64           // bytes of earlier segments
+	passed int64           // bytes visited
+	last   bool            // the segment is the last one
+	on     bool            // something was read, or its position found: the next item must follow
 
 	scratch []byte
 }
 
-// run reads all segments from the one that From lies in. Leftovers are what recovery
-// may remove.
+// run reads all segments from that of From on. It returns the leftovers that recovery may remove.
 func (s *scan) run() (leftovers []string, err error) {
 	row, leftovers, err := list(s.fsys)
 	if err != nil {
@@ -89,14 +89,16 @@ func (s *scan) run() (leftovers []string, err error) {
 	s.table.list(row[:at])
 	off := int64(0)
 	if s.From.LSN > 0 {
-		if off, err = s.resume(row[at]); err != nil {
+		s.last = at == len(row)-1
+		if off, err = s.resume(row[at], ends(row, at)); err != nil {
 			return nil, err
 		}
 	}
 	for n := at; n < len(row) && !s.over(); n++ {
+		s.last = n == len(row)-1
 		if err := s.segment(row[n], off, ends(row, n)); err != nil {
 			if s.found.Damaged = errors.Is(err, ErrDamaged); s.found.Damaged {
-				err = errors.Join(err, s.beyond(row[n:]))
+				err = errors.Join(err, s.surveyBehindDamage(row[n:]))
 			}
 			return nil, err
 		}
@@ -105,10 +107,10 @@ func (s *scan) run() (leftovers []string, err error) {
 	return leftovers, nil
 }
 
-// over reports that all was read that was wanted.
+// over reports whether all wanted frames were read.
 func (s *scan) over() bool { return s.Upto > 0 && s.found.Last >= s.Upto }
 
-// ends is the frame that the segment after the n-th begins with.
+// ends returns the first frame of the segment after the n-th.
 func ends(row []part, n int) types.LSN {
 	if n+1 < len(row) && row[n+1].whole {
 		return row[n+1].start.first
@@ -116,9 +118,9 @@ func ends(row []part, n int) types.LSN {
 	return unlimited
 }
 
-// beyond looks at what lies behind damage, the segment that it is in first: for what
-// is vouched for there, and so that it can be read.
-func (s *scan) beyond(rest []part) error {
+// surveyBehindDamage visits the segments behind damage, beginning with the damaged one: for what they prove
+// durable, and so that they can be read.
+func (s *scan) surveyBehindDamage(rest []part) error {
 	for _, p := range rest {
 		if p.whole {
 			s.found.Known = max(s.found.Known, p.start.known)
@@ -136,14 +138,13 @@ func (s *scan) beyond(rest []part) error {
 	known, err := last.marks(pane)
 	s.found.Known = max(s.found.Known, known)
 	if p := rest[0]; s.table.size() > 0 && s.table.newest() == p.number || p.whole && p.start.first <= s.found.Last+1 {
-		rest = rest[1:] // it is there; or it follows from another past
+		rest = rest[1:] // it is present, or belongs to another history
 	}
 	s.table.list(rest)
 	return err
 }
 
-// segment reads one segment, from its start or from off, up to the frame that the
-// next one begins with.
+// segment reads one segment, from its start or from off, up to the first frame of the next one.
 func (s *scan) segment(p part, off int64, end types.LSN) error {
 	if off > 0 {
 		return s.frames(p, off, end)
@@ -174,7 +175,17 @@ func (s *scan) frames(p part, off int64, end types.LSN) error {
 		if err != nil {
 			return err
 		}
-		if why := s.take(it, off); why != "" {
+		why := s.take(it, off)
+		if why != "" && it.size == 0 && s.open.count == 0 {
+			switch rebuilt, err := s.rebuild(pane, off, end); {
+			case err != nil:
+				return err
+			case rebuilt:
+				off, s.passed = off+batchItem, s.passed+batchItem
+				continue
+			}
+		}
+		if why != "" {
 			return s.stop(pane, off, end, why)
 		}
 		off, s.passed = off+it.size, s.passed+it.size
@@ -189,12 +200,36 @@ func (s *scan) frames(p part, off int64, end types.LSN) error {
 	return s.flush()
 }
 
-// begin says why p does not follow what was read, or goes on in it.
+// rebuild passes over a batch header at off that is invalid, if its frames show what it contained.
+func (s *scan) rebuild(pane *pane, off int64, end types.LSN) (ok bool, err error) {
+	h, ok, err := pane.rebuild(off, s.found.Last+1, s.bound(end))
+	if !ok || err != nil {
+		return false, err
+	}
+	h.known, h.epoch = s.found.Known, s.found.Epoch
+	s.open = h
+	s.found.Rebuilt++
+	if s.Rebuilt != nil {
+		s.Rebuilt(&Damage{pane.name, off, h.first, h.first - 1, "the header of a batch is invalid; its frames are whole"})
+	}
+	return true, nil
+}
+
+// bound returns what is known from outside about the segment that ends before a frame.
+func (s *scan) bound(end types.LSN) bound {
+	b := bound{end: end}
+	if s.last {
+		b.known = max(s.found.Known, s.Evidence)
+	}
+	return b
+}
+
+// begin accepts p as the next segment, or returns why it does not follow.
 func (s *scan) begin(p part) (why string) {
 	h, f := p.start, &s.found
 	switch {
 	case !p.whole:
-		return "its start does not check"
+		return "its start is invalid"
 	case h.first > f.Last+1:
 		return missing
 	case h.first < f.Last+1 || h.prev != f.Root:
@@ -204,16 +239,16 @@ func (s *scan) begin(p part) (why string) {
 	case s.on && h.journal != f.Journal && !reborn(s.fsys, p):
 		return "it is of another journal"
 	case h.epoch < f.Epoch:
-		return "it was written by a writer that had been succeeded"
+		return "its writer had been replaced by a later one"
 	}
 	f.Journal, f.Epoch, s.on = h.journal, h.epoch, true
-	s.vouch(h.known)
+	s.prove(h.known)
 	s.number = p.number
 	s.table.begin(p)
 	return ""
 }
 
-// reborn reports that a segment begins where its journal was restored as another.
+// reborn reports whether a segment begins with a restore of its journal.
 func reborn(fsys fs.FS, p part) bool {
 	pane, err := openPane(fsys, p.name, sparse)
 	if err != nil {
@@ -224,8 +259,8 @@ func reborn(fsys fs.FS, p part) bool {
 	return err == nil && is
 }
 
-// vouch notes that all frames ≤ known were durable.
-func (s *scan) vouch(known types.LSN) {
+// prove records that all frames ≤ known were durable.
+func (s *scan) prove(known types.LSN) {
 	s.found.Known = max(s.found.Known, known)
 	keep := slices.IndexFunc(s.tail, func(f record.Sealed) bool { return f.LSN > known })
 	if keep < 0 {
@@ -235,7 +270,7 @@ func (s *scan) vouch(known types.LSN) {
 	s.found.TailFrames = uint32(len(s.tail))
 }
 
-// take goes on over one item, or says why it cannot be the next one.
+// take accepts the next item, or returns why it cannot be next.
 func (s *scan) take(it item, off int64) (why string) {
 	switch it.magic {
 	case batchMagic:
@@ -243,9 +278,9 @@ func (s *scan) take(it item, off int64) (why string) {
 	case frameMagic:
 		return s.takeFrame(it, off)
 	case startMagic:
-		return "a segment's start in the middle of one"
+		return "a segment start inside a segment"
 	default:
-		return "what is there does not check"
+		return "invalid checksum or structure"
 	}
 }
 
@@ -254,14 +289,14 @@ func (s *scan) takeBatch(h batch) (why string) {
 		return "a batch out of order"
 	}
 	s.open, s.found.Epoch = h, h.epoch
-	s.vouch(h.known)
+	s.prove(h.known)
 	return ""
 }
 
 func (s *scan) takeFrame(it item, off int64) (why string) {
-	last := s.open.count == 1 // where no batch is open there are no bytes left either
+	last := s.open.count == 1 // without an open batch there are no bytes left either
 	if it.size > int64(s.open.bytes) || last != (it.size == int64(s.open.bytes)) {
-		return "a frame that no batch has room for"
+		return "a frame outside a batch"
 	}
 	head, _, err := record.Open(it.payload)
 	if err != nil || head.LSN != s.found.Last+1 {
@@ -282,8 +317,8 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 	return ""
 }
 
-// stop decides what it means that nothing at off goes on: damage, where something
-// vouches for what is not there, else the end.
+// stop decides what it means that no valid item is at off: damage if it is proved that more was
+// durable, otherwise the end.
 func (s *scan) stop(p *pane, off int64, end types.LSN, why string) error {
 	last, upto := s.found.Last, s.found.Known
 	later, ok, err := p.search(off, func(h batch) bool { return h.plausible() && h.known > last })
@@ -303,7 +338,7 @@ func (s *scan) stop(p *pane, off int64, end types.LSN, why string) error {
 		return err
 	}
 	if spent == 0 {
-		why = "nothing is there any more"
+		why = "the data ends here"
 	}
 	if upto > last {
 		return &Damage{p.name, off, last + 1, upto, why}
@@ -313,7 +348,7 @@ func (s *scan) stop(p *pane, off int64, end types.LSN, why string) error {
 	return nil
 }
 
-// flush hands on what was checked.
+// flush delivers the checked frames.
 func (s *scan) flush() error {
 	if len(s.ready) == 0 {
 		return nil

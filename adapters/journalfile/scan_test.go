@@ -12,7 +12,7 @@ import (
 	"macronode/core/types"
 )
 
-// still is a directory in which nothing may be changed.
+// still is a directory that rejects changes.
 type still struct{ fs.FS }
 
 var errChanged = errors.New("a scan changed the directory")
@@ -22,8 +22,8 @@ func (still) Rename(string, string) error    { return errChanged }
 func (still) Remove(string) error            { return errChanged }
 func (still) SyncDir() error                 { return errChanged }
 
-// TestScan tells what recovery would find, and changes nothing, torn or not.
-func TestScan(t *testing.T) {
+// TestScanReportsWithoutChanges returns what recovery would find, with or without a torn tail.
+func TestScanReportsWithoutChanges(t *testing.T) {
 	d, wrote := part(t)
 	for every := (world.Odometer{}); every.Next(); {
 		after := d.Copy()
@@ -39,12 +39,12 @@ func TestScan(t *testing.T) {
 		}
 	}
 	if found, err := journalfile.Scan(still{world.NewDisk()}, nil, nil); err != nil || found != (journalfile.Found{}) {
-		t.Fatalf("nothing, scanned: %+v, %v", found, err)
+		t.Fatalf("an empty directory: %+v, %v", found, err)
 	}
 }
 
-// TestProgress goes from nothing to all.
-func TestProgress(t *testing.T) {
+// TestProgressReachesTotal counts from 0 to all bytes.
+func TestProgressReachesTotal(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, 100_000)
 	for range 100 {
@@ -65,9 +65,9 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestHandsOnInPieces: no more is in memory at a time than a reader asked for, and
-// what was handed on stays.
-func TestHandsOnInPieces(t *testing.T) {
+// TestScanDeliversInPieces: memory is bounded by the size of a delivery, and delivered frames
+// stay valid.
+func TestScanDeliversInPieces(t *testing.T) {
 	d := world.NewDisk()
 	j := open(t, d, types.MaxSegment)
 	var wrote []record.Sealed
@@ -95,8 +95,9 @@ func TestHandsOnInPieces(t *testing.T) {
 	}
 }
 
-// TestRefusedFrames: who is handed the frames may end it, and nothing is changed.
-func TestRefusedFrames(t *testing.T) {
+// TestCallbackErrorStopsRecovery: if the callback returns an error, recovery ends and the disk is
+// unchanged.
+func TestCallbackErrorStopsRecovery(t *testing.T) {
 	d := world.NewDisk()
 	add(t, open(t, d, types.MaxSegment), 3)
 	before := files(t, d)
@@ -107,8 +108,8 @@ func TestRefusedFrames(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a disk that does not read is no damaged journal.
-func TestUnreadable(t *testing.T) {
+// TestReadErrorIsNotDamage: a disk that does not read is not a damaged journal.
+func TestReadErrorIsNotDamage(t *testing.T) {
 	d := world.NewDisk()
 	add(t, open(t, d, types.MaxSegment), 3)
 	d.FailRead = true
@@ -116,7 +117,7 @@ func TestUnreadable(t *testing.T) {
 	if !errors.Is(err, world.ErrRead) || errors.Is(err, journalfile.ErrDamaged) {
 		t.Fatal(err)
 	}
-	if d.Handles() != 1 { // the first journal's
+	if d.Handles() != 1 { // of the first journal
 		t.Fatalf("%d files are still open", d.Handles())
 	}
 }

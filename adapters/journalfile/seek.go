@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	bodyHead = 1 + 2 + 8 + 8                  // of a body: what record.Open looks at
-	lead     = batchItem + rootSize + sumSize // of a frame: there is the root before it
+	bodyHead = 1 + 2 + 8 + 8                  // of a body: what record.Open reads
+	lead     = batchItem + rootSize + sumSize // of a frame: the root before it is there
 )
 
-// A landing is an item that checks, wherever it was come upon. Its lsn is that of a
-// frame, or of the first one of a batch. The zero value is none.
+// A landing is a valid item, found by scanning. Its lsn is that of a frame, or of the first frame
+// of a batch. The zero value is none.
 type landing struct {
 	off int64
 	it  item
@@ -23,8 +23,8 @@ type landing struct {
 
 func (l landing) end() int64 { return l.off + l.it.size }
 
-// land is what begins at off, if it is a frame from ≤ lsn < to, or a batch that begins
-// with one. What is no frame of ours is not summed: whatever lies there, this is cheap.
+// land returns the item at off, if it is a frame with from ≤ lsn < to, or a batch that begins
+// with one. The checksum is computed only for plausible items, so that scanning is cheap.
 func (p *pane) land(off int64, only magic, from, to types.LSN) (l landing, err error) {
 	head, err := p.look(off, prefixSize+bodyHead)
 	size := extent(head)
@@ -48,7 +48,7 @@ func (p *pane) land(off int64, only magic, from, to types.LSN) (l landing, err e
 	return l, nil
 }
 
-// first is the frame that an item is, or that it begins a batch with.
+// first returns the frame that an item is, or that follows a batch header.
 func (it item) first() (lsn types.LSN, ok bool) {
 	if it.magic == batchMagic {
 		return it.batch().first, it.batch().plausible()
@@ -57,10 +57,10 @@ func (it item) first() (lsn types.LSN, ok bool) {
 	return h.LSN, err == nil
 }
 
-// shown is what is in memory from off on.
+// shown returns the bytes in memory from off on.
 func (p *pane) shown(off int64) []byte { return p.buf[min(off-p.off, int64(len(p.buf))):] }
 
-// next is the first such item that begins in [off, limit).
+// next returns the first such item that begins in [off, limit).
 func (p *pane) next(off, limit int64, only magic, from, to types.LSN) (l landing, ok bool, err error) {
 	for off < limit {
 		if _, err := p.look(off, prefixSize); err != nil {
@@ -79,14 +79,13 @@ func (p *pane) next(off, limit int64, only magic, from, to types.LSN) (l landing
 		if len(chunk) < prefixSize {
 			break
 		}
-		off += int64(len(chunk)) - prefixSize + 1 // one may straddle the end
+		off += int64(len(chunk)) - prefixSize + 1 // an item may cross the end
 	}
 	return landing{}, false, nil
 }
 
-// A seeking is for a frame in a segment whose frames run from first on. Whole frames
-// stand there in order, whatever is damaged between them, so that half of what is left
-// can be ruled out at a time.
+// A seeking searches a frame in a segment whose frames begin with first. Whole frames are in
+// order whatever is damaged between them, so bisection works.
 type seeking struct {
 	lo    int64
 	first types.LSN
@@ -94,8 +93,8 @@ type seeking struct {
 	only  magic // 0: frames and batches
 }
 
-// seek is an item before a frame, or that frame, with little between the two. Where
-// there is none it is at lo, and nothing.
+// seek returns an item shortly before a frame, or that frame. If there is none, it returns a zero
+// landing at lo.
 func (p *pane) seek(s seeking) (landing, error) {
 	at := landing{off: s.lo}
 	for lo, hi := s.lo, p.size; hi-lo > sparse; {
@@ -112,9 +111,9 @@ func (p *pane) seek(s seeking) (landing, error) {
 	return at, nil
 }
 
-// before is the root before the frame at off: it stands before the sum of whatever comes
-// before, a frame or the segment's start, with perhaps a batch's head between. That the
-// frame follows from it proves it, even where that item is damaged.
+// before returns the root before the frame at off. It precedes the checksum of the item before, a
+// frame or the segment's start, perhaps with a batch header in between. That the frame follows
+// from the root proves it, even if that item is damaged.
 func (p *pane) before(off int64, it item) (prev types.Root, ok bool, err error) {
 	from := max(0, off-lead)
 	b, err := p.look(from, off-from)

@@ -11,46 +11,46 @@ import (
 )
 
 const (
-	sparse = 64 << 10 // bytes of a segment that have one spot in the table
-	most   = 1 << 16  // spots of all segments together: the newest 4 GiB of a journal
+	sparse = 64 << 10 // bytes of a segment per spot
+	most   = 1 << 16  // spots of all segments: the newest 4 GiB of a journal
 )
 
-// A table says where frames lie: of each segment, which frame it begins with, and one
-// spot each sparse bytes. What was never read in this life is looked at when it is asked
-// for, and has no spots: there, and in what is too old, a frame is found by halves. It
-// takes 16 bytes for 64 KiB of journal, 1 MiB at most, and 48 for a segment.
+// A table maps frames to positions: for each segment its first frame, and a spot every sparse
+// bytes. Segments that were not read in this run are visited on demand and have no spots; there,
+// and in old segments, a frame is found by bisection. The table takes 16 bytes per 64 KiB of
+// journal, at most 1 MiB, and 48 bytes per segment.
 type table struct {
 	mu       sync.RWMutex
 	segments []shelved
-	spots    int // of all
-	bare     int // segments before this one have none
+	spots    int // of all segments
+	bare     int // segments before this one have no spots
 }
 
-// shelved is a segment as readers know it. Of two that begin with the same frame the
-// later one has it.
+// shelved is a segment as readers know it. If two begin with the same frame, the later one has
+// it.
 type shelved struct {
 	number uint32
 	looked bool      // its start was read
-	foul   bool      // it is not there, or not ours
-	first  types.LSN // 0: nobody knows
+	foul   bool      // missing or of another journal
+	first  types.LSN // 0: unknown
 	whose  types.JournalID
 	spots  []spot
 }
 
-// A spot is where a frame lies.
+// A spot is the position of a frame.
 type spot struct {
 	lsn types.LSN
 	off int64
 }
 
-// A place is where a frame may be.
+// A place is a segment in which a frame may be.
 type place struct {
 	number uint32
 	first  types.LSN // of the segment
 	whose  types.JournalID
 	spot   spot // the last one before the frame, if there is one
-	sound  bool // all up to the frame was durable there: the next segment says so
-	last   bool // there is no next segment
+	sound  bool // the next segment proves that all frames up to this one were durable
+	last   bool // the last segment
 }
 
 func (t *table) size() int      { return len(t.segments) }
@@ -65,7 +65,7 @@ func (t *table) oldest() uint32 {
 	return t.segments[0].number
 }
 
-// list adds segments that are there and that nobody has read.
+// list adds segments that exist and were not read.
 func (t *table) list(row []part) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,8 +84,8 @@ func (t *table) begin(p part) {
 	}
 }
 
-// note is told of every frame in order, and keeps few. Only the goroutine that
-// writes calls it, so it reads without the lock.
+// note gets every frame in order, and stores few. Only the writing goroutine calls it, so it
+// reads without the lock.
 func (t *table) note(lsn types.LSN, off int64) {
 	s := &t.segments[len(t.segments)-1]
 	if n := len(s.spots); n > 0 && off-s.spots[n-1].off < sparse {
@@ -96,8 +96,8 @@ func (t *table) note(lsn types.LSN, off int64) {
 	s.spots, t.spots = append(s.spots, spot{lsn, off}), t.spots+1
 }
 
-// places are the segments that may have a frame, the likeliest first: those behind that
-// nobody knows where they begin, and the last one that begins before it.
+// places returns the segments that may have a frame, the likeliest first: segments with an
+// unknown first frame, and the last one that begins before the frame.
 func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 	at, next, err := j.around(lsn)
 	if err != nil {
@@ -111,7 +111,7 @@ func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 			continue
 		}
 		p := place{number: s.number, first: s.first, whose: s.whose}
-		for later := n; p.whose == 0 && later < len(j.table.segments); later++ { // its start is lost
+		for later := n; p.whose == 0 && later < len(j.table.segments); later++ { // its start is damaged
 			p.whose = j.table.segments[later].whose
 		}
 		p.whose = cmp.Or(p.whose, j.id)
@@ -125,8 +125,8 @@ func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 	return all, nil
 }
 
-// around is the last segment that is known to begin before a frame or with it, -1 for
-// none, and the first behind that is known to begin behind it.
+// around returns the last segment that is known to begin at or before a frame, -1 for none, and
+// the first later one that is known to begin after it.
 func (j *Journal) around(lsn types.LSN) (at, next int, err error) {
 	j.table.mu.RLock()
 	all := len(j.table.segments)
@@ -156,7 +156,7 @@ func (j *Journal) around(lsn types.LSN) (at, next int, err error) {
 	return lo - 1, next, err
 }
 
-// first is the frame that the n-th segment begins with; 0 where nobody knows.
+// first returns the first frame of the n-th segment; 0 if it is unknown.
 func (j *Journal) first(n int) (types.LSN, error) {
 	t := &j.table
 	t.mu.RLock()

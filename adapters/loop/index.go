@@ -9,12 +9,12 @@ import (
 	"macronode/core/types"
 )
 
-// An Index has the keys and refs that the window has evicted. Look fills the prior outcomes of a
-// *event.Request, *event.Execute or *event.FindOutcome, and the LSN that the index had reached before.
+// An Index has the keys and refs that the window has evicted. Look fills the prior outcomes of a *event.Request,
+// *event.Execute or *event.FindOutcome, and the LSN that the index had reached before.
 type Index interface{ Look(in event.Event) error }
 
-// forget makes in one that asked nobody: what the node has itself it may still be told.
-func forget(in event.Event) {
+// clearPrior clears the prior outcomes: without an index, the node may still find the key in its window.
+func clearPrior(in event.Event) {
 	if r, ok := in.(*event.Request); ok {
 		r.IndexedTo, r.Prior = 0, command.PriorOutcome{}
 		for _, item := range r.Each {
@@ -30,25 +30,25 @@ func forget(in event.Event) {
 	}
 }
 
-// informed asks the index before each submit, until the node does not send the request
-// back. That is rare: the index is asked too early only where it is far behind.
-func (k *Desk) informed(ctx context.Context, in event.Event, submit func() (event.Reply, bool)) (event.Reply, bool) {
+// withIndex reads the index before each submit, until the node does not return StaleIndexRead. A retry is rare:
+// only if the index is far behind.
+func (k *Dispatcher) withIndex(ctx context.Context, in event.Event, submit func() (event.Reply, bool)) (event.Reply, bool) {
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		var lost error
+		var lookErr error
 		if k.Index != nil {
-			if lost = k.Index.Look(in); lost != nil {
-				forget(in)
+			if lookErr = k.Index.Look(in); lookErr != nil {
+				clearPrior(in)
 			}
 		}
 		r, ok := submit()
 		if !ok || r.Problem != event.StaleIndexRead || k.Index == nil {
 			return r, ok
 		}
-		if lost != nil {
+		if lookErr != nil {
 			return event.Reply{Problem: event.Unavailable}, true
 		}
-		if k.Again != nil {
-			k.Again()
+		if k.OnStaleRead != nil {
+			k.OnStaleRead()
 		}
 		pause := time.NewTimer(wait)
 		select {

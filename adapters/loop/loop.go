@@ -1,9 +1,9 @@
-// Package loop is where the node meets the world: the one goroutine that reads the
-// clock, steps the node, and carries out what it asks for. It decides nothing.
+// Package loop connects the node to the outside: one goroutine reads the clock, steps the node, and carries out
+// its effects. It decides nothing.
 //
-//	requests ─► desk ─► Turn ─► batch k+1 grows ─► sealer: write, sync k ─► follower
-//	                     ▲                            │ Durable               │ Folded
-//	                     └────────────────────────────┴───────────────────────┘
+//	requests ─► dispatcher ─► Turn ─► batch k+1 grows ─► sealer: write, sync k ─► follower
+//	                           ▲                            │ Durable               │ Applied
+//	                           └────────────────────────────┴───────────────────────┘
 package loop
 
 import (
@@ -26,76 +26,74 @@ type Stepper interface {
 	Status(s *event.Status)
 }
 
-// A Clock tells what the machine claims. It is read once a turn.
+// A Clock reads the machine's clocks. It is read once per turn.
 type Clock interface{ Now() types.Now }
 
-// A Journal takes a batch in two moves, each of which a crash can follow.
+// A Journal takes a batch in two steps; a crash may follow each.
 type Journal interface {
 	Write(arena []byte, frames []event.Frame) ([]record.Sealed, error)
 	Sync() (types.LSN, error)
 }
 
-// Ports are what stands around the loop. None of them blocks it.
+// Ports are the callbacks of the loop. None of them blocks it.
 type Ports struct {
-	Fold  func([]record.Sealed) error              // the follower's; runs on its own goroutine
-	Child func(event.ServiceCommand)               // starts and stops children
-	Fault func(error) event.Fault                  // how the disk failed
-	Flush func(frames, bytes int, t time.Duration) // a batch became durable
+	Fold           func([]record.Sealed) error              // applies durable batches to the read model; called on its own goroutine
+	ServiceCommand func(event.ServiceCommand)               // starts and stops services
+	ClassifyFault  func(error) event.Fault                  // classifies a disk error
+	Flush          func(frames, bytes int, t time.Duration) // called when a batch is durable
 }
 
-// Loop owns the clock and the node; nothing else touches either.
+// Loop owns the clock and the node; no other goroutine uses them.
 type Loop struct {
-	node    Stepper
-	clock   Clock
-	journal Journal
-	ports   Ports
-	desk    *Desk
-	batch   int // events a turn, at most
+	node       Stepper
+	clock      Clock
+	journal    Journal
+	ports      Ports
+	dispatcher *Dispatcher
+	batch      int // most events per turn
 
-	status atomic.Pointer[event.Status]
-	events []event.Event
-	out    event.Effects
-	next   Batch            // grows
-	waited int              // turns for which it was kept from an idle sealer
-	late   chan event.Event // what the shell has to say: never refused, may wait
-	begin  chan *Batch      // to the sealer
-	free   chan *Batch      // and back
-	folds  chan []record.Sealed
-	lost   chan error // the follower cannot go on
+	status      atomic.Pointer[event.Status]
+	events      []event.Event
+	out         event.Effects
+	next        Batch            // the batch that grows
+	waited      int              // turns for which an idle sealer waited
+	external    chan event.Event // events from other goroutines: never rejected, may wait
+	toSealer    chan *Batch      // to the sealer
+	fromSealer  chan *Batch      // from the sealer
+	folds       chan []record.Sealed
+	followerErr chan error // the follower failed
 }
 
-// New makes a loop that takes at most batch events a turn.
-func New(n Stepper, c Clock, j Journal, k *Desk, p Ports, batch int) *Loop {
-	l := &Loop{node: n, clock: c, journal: j, ports: p, desk: k, batch: batch,
-		late: make(chan event.Event, 64), begin: make(chan *Batch, 1), free: make(chan *Batch, 1),
-		folds: make(chan []record.Sealed, 4), lost: make(chan error, 1)}
-	l.free <- new(Batch)
-	l.status.Store(l.look())
+// New returns a loop that handles at most batch events per turn.
+func New(n Stepper, c Clock, j Journal, k *Dispatcher, p Ports, batch int) *Loop {
+	l := &Loop{node: n, clock: c, journal: j, ports: p, dispatcher: k, batch: batch,
+		external: make(chan event.Event, 64), toSealer: make(chan *Batch, 1), fromSealer: make(chan *Batch, 1),
+		folds: make(chan []record.Sealed, 4), followerErr: make(chan error, 1)}
+	l.fromSealer <- new(Batch)
+	l.status.Store(l.nodeStatus())
 	return l
 }
 
-// Status is what the node said of itself after the last turn. It is not written to
-// any more.
+// Status returns the status of the node after the last turn. It is read-only.
 func (l *Loop) Status() event.Status { return *l.status.Load() }
 
-// Say tells the node what happened; it waits while the loop is behind, and gives up
-// when ctx ends: then the node is not told.
-func (l *Loop) Say(ctx context.Context, e event.Event) (told bool) {
+// Send sends an event to the node. It waits while the queue is full, and returns false if ctx ends first.
+func (l *Loop) Send(ctx context.Context, e event.Event) (ok bool) {
 	select {
-	case l.late <- e:
+	case l.external <- e:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// Batch is what one sync makes durable.
+// Batch is the frames of one sync.
 type Batch struct {
 	Arena  []byte
 	Frames []event.Frame
 }
 
-// Add copies a turn's frames out of its arena.
+// Add copies the frames of a turn.
 func (b *Batch) Add(out *event.Effects) {
 	for _, f := range out.Frames {
 		off := uint32(len(b.Arena))
@@ -104,8 +102,7 @@ func (b *Batch) Add(out *event.Effects) {
 	}
 }
 
-// Turn carries events to their effects, all at one instant. The simulator takes the
-// same turns.
+// Turn steps the node with some events at one instant. The simulator uses it too.
 func Turn(s Stepper, now types.Now, in []event.Event, out *event.Effects) {
 	out.Reset()
 	for _, e := range in {
@@ -113,16 +110,15 @@ func Turn(s Stepper, now types.Now, in []event.Event, out *event.Effects) {
 	}
 }
 
-// Run steps the node, beginning with first, until the node has stopped (nil) or
-// cannot go on. When it returns, the sealer and the follower have ended, and all
-// that was durable is folded.
+// Run steps the node, beginning with first, until the node has stopped (nil) or an error. When it
+// returns, the sealer and the follower have ended, and all durable frames are folded.
 func (l *Loop) Run(ctx context.Context, first event.Event) error {
 	ctx, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { l.seal(ctx) })
 	wg.Go(func() { l.follow(ctx) })
 	err := l.run(ctx, first)
-	close(l.desk.Asks.over)
+	close(l.dispatcher.Upstreams.ended)
 	stop()
 	wg.Wait()
 	return err
@@ -135,12 +131,12 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	for {
 		now := l.clock.Now()
 		l.turn(now)
-		if !l.comes() {
+		if !l.yieldForMore() {
 			l.flush()
 		}
-		s := l.look()
+		s := l.nodeStatus()
 		if s.Phase == types.Stopped {
-			s = l.last()
+			s = l.drainUpdates()
 		}
 		l.status.Store(s)
 		if s.Phase == types.Stopped {
@@ -155,64 +151,63 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	}
 }
 
-// turn has the node step the events at hand, and hands on what it says.
+// turn steps the current events, and passes the effects on.
 func (l *Loop) turn(now types.Now) {
 	Turn(l.node, now, l.events, &l.out)
-	l.desk.Gate.Free(l.events)
+	l.dispatcher.Admission.FreeFinished(l.events)
 	l.next.Add(&l.out)
 	for _, r := range l.out.Replies {
-		l.desk.Deliver(r)
+		l.dispatcher.Deliver(r)
 	}
 	for _, v := range l.out.Decisions {
-		l.desk.Gate.Deliver(v)
+		l.dispatcher.Admission.Deliver(v)
 	}
 	for _, t := range l.out.UpstreamReplies {
-		l.desk.Asks.deliver(t)
+		l.dispatcher.Upstreams.deliver(t)
 	}
 	for _, op := range l.out.ServiceCommands {
-		l.ports.Child(op)
+		l.ports.ServiceCommand(op)
 	}
 }
 
-// last hears out a node that has stopped: what became of those who had left by then has been
-// said, and may not have been stepped.
-func (l *Loop) last() *event.Status {
-	for said := len(l.desk.Gate.settled); said > 0; said -= len(l.events) { // and no more: who is in still may go on asking
+// drainUpdates handles the remaining ends of requests after the node has stopped.
+func (l *Loop) drainUpdates() *event.Status {
+	for pending := len(l.dispatcher.Admission.updates); pending > 0; pending -= len(l.events) { // and no more: running requests may continue to reserve
 		l.events = l.events[:0]
-		for range min(said, l.batch) {
-			l.events = append(l.events, <-l.desk.Gate.settled)
+		for range min(pending, l.batch) {
+			l.events = append(l.events, <-l.dispatcher.Admission.updates)
 		}
 		l.turn(l.clock.Now())
 	}
-	return l.look()
+	return l.nodeStatus()
 }
 
-// look is what the node says of itself now.
-func (l *Loop) look() *event.Status {
+// nodeStatus returns the status of the node.
+func (l *Loop) nodeStatus() *event.Status {
 	s := new(event.Status)
 	l.node.Status(s)
 	return s
 }
 
-// wait blocks for one event, then takes what else is there.
+// wait blocks for one event, then takes all others that are ready.
 func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	l.events = l.events[:0]
-	rings, ticks := &l.desk.rings, false
+	rings, ticks := &l.dispatcher.rings, false
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case err := <-l.lost:
+	case err := <-l.followerErr:
 		return err
-	case e := <-l.late:
+	case e := <-l.external:
 		l.events = append(l.events, e)
-	case t := <-l.desk.gone:
-		l.events = append(l.events, l.desk.canceled(t))
-	case e := <-l.desk.Gate.settled:
+	case t := <-l.dispatcher.cancelled:
+		l.events = append(l.events, l.dispatcher.cancelEvent(t))
+	case e := <-l.dispatcher.Admission.updates:
 		l.events = append(l.events, e)
-	case e := <-l.desk.Asks.ring:
+	case e := <-l.dispatcher.Upstreams.queries:
 		l.events = append(l.events, e)
 	case <-timer.C:
-		ticks = true // after what the disk has said: it may have been in time
+		ticks = true // after the events of the disk: they may have been in time
 	case e := <-rings[types.ClassInternal]:
 		l.events = append(l.events, e)
 	case e := <-rings[types.ClassAuthed]:
@@ -220,20 +215,20 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	case e := <-rings[types.ClassAnon]:
 		l.events = append(l.events, e)
 	}
-	for len(l.late) > 0 && len(l.events) < l.batch {
-		l.events = append(l.events, <-l.late)
+	for len(l.external) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, <-l.external)
 	}
 	if ticks {
 		l.events = append(l.events, event.Tick{})
 	}
-	for len(l.desk.gone) > 0 && len(l.events) < l.batch {
-		l.events = append(l.events, l.desk.canceled(<-l.desk.gone))
+	for len(l.dispatcher.cancelled) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, l.dispatcher.cancelEvent(<-l.dispatcher.cancelled))
 	}
-	for len(l.desk.Gate.settled) > 0 && len(l.events) < l.batch-l.batch/4 { // or bodies that stream would keep out who comes
-		l.events = append(l.events, <-l.desk.Gate.settled)
+	for len(l.dispatcher.Admission.updates) > 0 && len(l.events) < l.batch-l.batch/4 { // otherwise streaming bodies would delay arrivals
+		l.events = append(l.events, <-l.dispatcher.Admission.updates)
 	}
-	for len(l.desk.Asks.ring) > 0 && len(l.events) < l.batch {
-		l.events = append(l.events, <-l.desk.Asks.ring)
+	for len(l.dispatcher.Upstreams.queries) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, <-l.dispatcher.Upstreams.queries)
 	}
 	for _, ring := range rings {
 		for len(ring) > 0 && len(l.events) < l.batch {
@@ -243,16 +238,15 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	return nil
 }
 
-// comes lets others run before an idle sealer is given its batch, and reports that
-// one of them had more for it: a sync costs the same for one frame as for fifty.
-// There is no timer in it; where nobody runs, it takes no time.
-func (l *Loop) comes() bool {
-	if len(l.free) == 0 || len(l.next.Frames) == 0 || len(l.next.Frames) >= l.batch/2 || l.waited == patient {
+// yieldForMore yields before an idle sealer gets its batch, and reports whether another goroutine added to it: a
+// sync costs the same for one frame as for fifty. It uses no timer; if no goroutine is ready, it takes no time.
+func (l *Loop) yieldForMore() bool {
+	if len(l.fromSealer) == 0 || len(l.next.Frames) == 0 || len(l.next.Frames) >= l.batch/2 || l.waited == maxWaitTurns {
 		return false
 	}
-	for range polite {
+	for range maxYields {
 		runtime.Gosched()
-		if l.desk.waits() {
+		if l.dispatcher.hasWaiting() {
 			l.waited++
 			return true
 		}
@@ -261,35 +255,35 @@ func (l *Loop) comes() bool {
 }
 
 const (
-	polite  = 3  // how often others may go first, before they are believed to be done
-	patient = 16 // turns that a batch waits for others, whatever they bring
+	maxYields    = 3  // largest number of yields without a new event
+	maxWaitTurns = 16 // largest number of turns that a batch waits
 )
 
-// flush hands the grown batch to the sealer, if that is idle.
+// flush passes the batch to the sealer if it is idle.
 func (l *Loop) flush() {
 	if len(l.next.Frames) == 0 {
 		return
 	}
 	l.waited = 0
 	select {
-	case spare := <-l.free:
+	case spare := <-l.fromSealer:
 		full := l.next
 		l.next = Batch{spare.Arena[:0], spare.Frames[:0]}
 		*spare = full
-		l.begin <- spare
+		l.toSealer <- spare
 	default:
 	}
 }
 
-// seal is the disk's goroutine: chain, write, sync, say so. After a failure it says
-// the same of every batch: the journal is of no more use.
+// seal is the goroutine of the disk: chain, write, sync, report. After a failure it reports the
+// same for every batch: the journal rejects writes.
 func (l *Loop) seal(ctx context.Context) {
 	defer close(l.folds)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case b := <-l.begin:
+		case b := <-l.toSealer:
 			l.sealOne(ctx, b)
 		}
 	}
@@ -302,26 +296,26 @@ func (l *Loop) sealOne(ctx context.Context, b *Batch) {
 	if err == nil {
 		upto, err = l.journal.Sync()
 	}
-	l.free <- b
+	l.fromSealer <- b
 	if err != nil {
-		l.Say(ctx, event.FlushFailed{From: from, Fault: l.ports.Fault(err)})
+		l.Send(ctx, event.FlushFailed{From: from, Fault: l.ports.ClassifyFault(err)})
 		return
 	}
 	l.ports.Flush(frames, bytes, time.Since(began))
-	l.Say(ctx, event.Durable{Upto: upto, Bytes: uint64(bytes)})
+	l.Send(ctx, event.Durable{Upto: upto, Bytes: uint64(bytes)})
 	l.folds <- sealed
 }
 
-// follow is the other core's goroutine. What is durable it takes in even when the
-// loop has ended; when it cannot, the loop must end, because answers would lie.
+// follow is the goroutine of the read model. It folds durable frames even after the loop has
+// ended. If it fails, the loop must end, because answers would be wrong.
 func (l *Loop) follow(ctx context.Context) {
 	for sealed := range l.folds {
 		if err := l.ports.Fold(sealed); err != nil {
-			l.lost <- fmt.Errorf("follower: fold %v: %w", sealed[0].LSN, err)
+			l.followerErr <- fmt.Errorf("follower: fold %v: %w", sealed[0].LSN, err)
 			break
 		}
-		l.Say(ctx, event.Applied{Upto: sealed[len(sealed)-1].LSN})
+		l.Send(ctx, event.Applied{Upto: sealed[len(sealed)-1].LSN})
 	}
-	for range l.folds { // nobody is to be kept waiting
+	for range l.folds { // keep receiving, so that senders do not block
 	}
 }

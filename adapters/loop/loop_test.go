@@ -16,39 +16,39 @@ import (
 	"macronode/core/types"
 )
 
-// A diary is a node, a clock, a journal and a follower that write down what
-// happens to them. The node frames every request and replies when it is folded.
-type diary struct {
-	mu    sync.Mutex
-	said  []string
-	slow  time.Duration // a sync takes
-	wrong error         // a sync says
-	sick  error         // the follower says
-	lsn   types.LSN
-	wrote types.LSN
-	held  []event.Reply
-	stop  bool
-	due   types.Instant
-	ticks int
+// A recorder is a node, a clock, a journal and a follower that log their calls. The node makes a frame for every
+// request and replies when it is folded.
+type recorder struct {
+	mu       sync.Mutex
+	reported []string
+	syncTime time.Duration // duration of a sync
+	syncErr  error         // error of a sync
+	foldErr  error         // error of the follower
+	lsn      types.LSN
+	wrote    types.LSN
+	held     []event.Reply
+	stop     bool
+	due      types.Instant
+	ticks    int
 
-	dawdles time.Duration // over every second request; then a tick is due
+	extraTime time.Duration // extra time of every second request; then a tick is due
 }
 
-func (d *diary) note(format string, args ...any) {
+func (d *recorder) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.said = append(d.said, fmt.Sprintf(format, args...))
+	d.reported = append(d.reported, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) at(what string) int {
+func (d *recorder) at(what string) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Index(d.said, what)
+	return slices.Index(d.reported, what)
 }
 
-func (d *diary) Now() types.Now { return types.Now{Mono: types.Instant(time.Now().UnixNano())} }
+func (d *recorder) Now() types.Now { return types.Now{Mono: types.Instant(time.Now().UnixNano())} }
 
-func (d *diary) Step(now types.Now, in event.Event, out *event.Effects) {
+func (d *recorder) Step(now types.Now, in event.Event, out *event.Effects) {
 	switch in := in.(type) {
 	case *event.Request:
 		d.lsn++
@@ -56,8 +56,8 @@ func (d *diary) Step(now types.Now, in event.Event, out *event.Effects) {
 		out.Arena = append(out.Arena, byte(d.lsn))
 		out.Frames = append(out.Frames, event.Frame{LSN: d.lsn, Off: off, Len: 1})
 		d.held = append(d.held, event.Reply{Ticket: in.Ticket, After: d.lsn})
-		if d.dawdles > 0 && d.lsn%2 == 0 {
-			time.Sleep(d.dawdles)
+		if d.extraTime > 0 && d.lsn%2 == 0 {
+			time.Sleep(d.extraTime)
 			d.due = now.Mono
 		}
 	case event.Durable:
@@ -86,16 +86,16 @@ func (d *diary) Step(now types.Now, in event.Event, out *event.Effects) {
 	}
 }
 
-func (d *diary) Due() (types.Instant, bool) { return d.due, d.due > 0 }
+func (d *recorder) Due() (types.Instant, bool) { return d.due, d.due > 0 }
 
-func (d *diary) Status(s *event.Status) {
+func (d *recorder) Status(s *event.Status) {
 	s.LSN = d.lsn
 	if d.stop {
 		s.Phase = types.Stopped
 	}
 }
 
-func (d *diary) Write(arena []byte, frames []event.Frame) (s []record.Sealed, _ error) {
+func (d *recorder) Write(arena []byte, frames []event.Frame) (s []record.Sealed, _ error) {
 	for _, f := range frames {
 		types.Assert(arena[f.Off] == byte(f.LSN), "another frame's bytes")
 		s = append(s, record.Sealed{LSN: f.LSN})
@@ -105,36 +105,36 @@ func (d *diary) Write(arena []byte, frames []event.Frame) (s []record.Sealed, _ 
 	return s, nil
 }
 
-func (d *diary) Sync() (types.LSN, error) {
-	time.Sleep(d.slow)
+func (d *recorder) Sync() (types.LSN, error) {
+	time.Sleep(d.syncTime)
 	d.note("synced %v", d.wrote)
-	return d.wrote, d.wrong
+	return d.wrote, d.syncErr
 }
 
-func (d *diary) fold(s []record.Sealed) error {
+func (d *recorder) fold(s []record.Sealed) error {
 	d.note("fold %v", s[len(s)-1].LSN)
-	return d.sick
+	return d.foldErr
 }
 
-// run starts a loop around d; end stops it and returns what Run said.
-func run(t *testing.T, d *diary, door loop.Door) (l *loop.Loop, k *loop.Desk, end func() error) {
-	k = loop.NewDesk(door, loop.Door{2, 4, 2}, 1)
-	l = loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ServiceCommand) {},
-		Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
+// run starts a loop around d; end stops it and returns the result of Run.
+func run(t *testing.T, d *recorder, door loop.ClassLimits) (l *loop.Loop, k *loop.Dispatcher, end func() error) {
+	k = loop.NewDispatcher(door, loop.ClassLimits{2, 4, 2}, 1)
+	l = loop.New(d, d, d, k, loop.Ports{Fold: d.fold, ServiceCommand: func(event.ServiceCommand) {},
+		ClassifyFault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 	done := make(chan error, 1)
 	go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
 	return l, k, func() error {
-		l.Say(t.Context(), event.Signal{Kind: event.Drain})
+		l.Send(t.Context(), event.Signal{Kind: event.Drain})
 		return <-done
 	}
 }
 
-// TestOrder: nothing is folded before its sync, no reply leaves before its fold, and
-// what comes during a sync is one batch.
-func TestOrder(t *testing.T) {
+// TestReplyFollowsSyncAndFold: a frame is folded after its sync, a reply leaves after its fold,
+// and events during a sync form one batch.
+func TestReplyFollowsSyncAndFold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{slow: time.Second}
-		_, k, end := run(t, d, loop.Door{2, 8, 2})
+		d := &recorder{syncTime: time.Second}
+		_, k, end := run(t, d, loop.ClassLimits{2, 8, 2})
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -142,7 +142,7 @@ func TestOrder(t *testing.T) {
 				if !ok || r.Problem != event.None {
 					t.Errorf("%+v %v", r, ok)
 				}
-				d.note("told %v", r.After)
+				d.note("reply %v", r.After)
 			})
 			synctest.Wait()
 		}
@@ -150,23 +150,23 @@ func TestOrder(t *testing.T) {
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
-		for _, batch := range []string{"@1", "@4"} { // 2, 3 and 4 came while 1 was in sync
-			w, s, f, told := d.at("write "+batch), d.at("synced "+batch), d.at("fold "+batch), d.at("told "+batch)
-			if w < 0 || s < w || f < s || told < f {
-				t.Fatalf("batch %s: %q", batch, d.said)
+		for _, batch := range []string{"@1", "@4"} { // 2, 3 and 4 arrived during the sync of 1
+			w, s, f, replied := d.at("write "+batch), d.at("synced "+batch), d.at("fold "+batch), d.at("reply "+batch)
+			if w < 0 || s < w || f < s || replied < f {
+				t.Fatalf("batch %s: %q", batch, d.reported)
 			}
 		}
 		if d.at("write @2") >= 0 || d.at("write @3") >= 0 {
-			t.Fatalf("batches that were not grown: %q", d.said)
+			t.Fatalf("batches that were not grown: %q", d.reported)
 		}
 	})
 }
 
-// TestDoor: a class that is full refuses at once, and takes nothing from another.
-func TestDoor(t *testing.T) {
+// TestFullClassRejectsAtOnce: a full class rejects at once, without effect on another class.
+func TestFullClassRejectsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{slow: time.Minute}
-		_, k, end := run(t, d, loop.Door{1, 2, 1})
+		d := &recorder{syncTime: time.Minute}
+		_, k, end := run(t, d, loop.ClassLimits{1, 2, 1})
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() { k.Submit(t.Context(), types.ClassAuthed, &event.Request{}) })
@@ -176,8 +176,8 @@ func TestDoor(t *testing.T) {
 		if _, ok := k.Submit(t.Context(), types.ClassAuthed, &event.Request{}); ok || time.Since(before) > 0 {
 			t.Fatal("a third was let in, or waited")
 		}
-		if k.In(types.ClassAuthed) != 2 || k.In(types.ClassInternal) != 0 {
-			t.Fatalf("in: %d authed, %d internal", k.In(types.ClassAuthed), k.In(types.ClassInternal))
+		if k.InFlight(types.ClassAuthed) != 2 || k.InFlight(types.ClassInternal) != 0 {
+			t.Fatalf("in: %d authed, %d internal", k.InFlight(types.ClassAuthed), k.InFlight(types.ClassInternal))
 		}
 		if r, ok := k.Submit(t.Context(), types.ClassInternal, &event.Request{}); !ok || r.Problem != event.None {
 			t.Fatalf("internal: %+v %v", r, ok)
@@ -189,12 +189,12 @@ func TestDoor(t *testing.T) {
 	})
 }
 
-// TestLeave: who leaves is told that it is unknown, the node hears of it, and the
-// reply that comes later is not given to the next user of the slot.
-func TestLeave(t *testing.T) {
+// TestCancelledRequestIsUnknown: a cancelled request returns an unknown outcome, the node is
+// informed, and a later reply does not reach the next user of the slot.
+func TestCancelledRequestIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{slow: time.Minute}
-		_, k, end := run(t, d, loop.Door{1, 1, 1})
+		d := &recorder{syncTime: time.Minute}
+		_, k, end := run(t, d, loop.ClassLimits{1, 1, 1})
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
 		first, ok := k.Submit(ctx, types.ClassAuthed, &event.Request{})
@@ -209,36 +209,36 @@ func TestLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.at("cancel") < 0 {
-			t.Fatalf("the node never heard: %q", d.said)
+			t.Fatalf("the node never heard: %q", d.reported)
 		}
 	})
 }
 
-// TestRefused: a failed sync is an event, the loop goes on, nothing is folded.
-func TestRefused(t *testing.T) {
+// TestFailedSyncIsAnEvent: the loop goes on, and nothing is folded.
+func TestFailedSyncIsAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{wrong: errors.New("the disk is gone")}
-		_, k, end := run(t, d, loop.Door{1, 4, 1})
+		d := &recorder{syncErr: errors.New("the disk is gone")}
+		_, k, end := run(t, d, loop.ClassLimits{1, 4, 1})
 		r, ok := k.Submit(t.Context(), types.ClassAuthed, &event.Request{})
 		if !ok || r.Problem != event.OutcomeUnknown {
 			t.Fatalf("%+v %v", r, ok)
 		}
 		if err := end(); err != nil || d.at("refused from @1: sync failed") < 0 || d.at("fold @1") >= 0 {
-			t.Fatalf("%v: %q", err, d.said)
+			t.Fatalf("%v: %q", err, d.reported)
 		}
 	})
 }
 
-// TestFollowerDies: without it answers would lie, so the loop ends and says why.
-func TestFollowerDies(t *testing.T) {
+// TestFailedFollowerEndsLoop: the loop ends with the error, because answers would be wrong.
+func TestFailedFollowerEndsLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{sick: errors.New("a frame out of order")}
-		k := loop.NewDesk(loop.Door{1, 4, 1}, loop.Door{}, 1)
-		l := loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ServiceCommand) {},
-			Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
+		d := &recorder{foldErr: errors.New("a frame out of order")}
+		k := loop.NewDispatcher(loop.ClassLimits{1, 4, 1}, loop.ClassLimits{}, 1)
+		l := loop.New(d, d, d, k, loop.Ports{Fold: d.fold, ServiceCommand: func(event.ServiceCommand) {},
+			ClassifyFault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 		ctx, leave := context.WithCancel(t.Context())
 		go func() { k.Submit(ctx, types.ClassAuthed, &event.Request{}) }()
-		if err := l.Run(t.Context(), event.Recovered{}); !errors.Is(err, d.sick) {
+		if err := l.Run(t.Context(), event.Recovered{}); !errors.Is(err, d.foldErr) {
 			t.Fatal(err)
 		}
 		leave()
@@ -246,12 +246,12 @@ func TestFollowerDies(t *testing.T) {
 	})
 }
 
-// TestDue: the loop sleeps until the node wants a tick, and no longer.
-func TestDue(t *testing.T) {
+// TestLoopSleepsUntilDue: the loop sleeps exactly until the next tick is due.
+func TestLoopSleepsUntilDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		d := &diary{due: types.Instant(began.Add(2 * time.Hour).UnixNano())}
-		_, _, end := run(t, d, loop.Door{1, 1, 1})
+		d := &recorder{due: types.Instant(began.Add(2 * time.Hour).UnixNano())}
+		_, _, end := run(t, d, loop.ClassLimits{1, 1, 1})
 		time.Sleep(2*time.Hour + time.Second)
 		if err := end(); err != nil || d.ticks != 1 {
 			t.Fatalf("%v, %d ticks", err, d.ticks)
@@ -259,15 +259,15 @@ func TestDue(t *testing.T) {
 	})
 }
 
-// TestATickComesBehindWhatTheDiskSaid: where a tick is due and the disk has spoken meanwhile, the node hears
-// the disk first: it was in time.
-func TestATickComesBehindWhatTheDiskSaid(t *testing.T) {
+// TestTickFollowsDiskEvents: if a tick is due and a disk event is ready, the disk event comes
+// first: it may have been in time.
+func TestTickFollowsDiskEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &diary{slow: time.Second, dawdles: 3 * time.Second}
-		_, k, end := run(t, d, loop.Door{2, 8, 2})
-		for round := range 40 { // chance says what the loop wakes for
+		d := &recorder{syncTime: time.Second, extraTime: 3 * time.Second}
+		_, k, end := run(t, d, loop.ClassLimits{2, 8, 2})
+		for round := range 40 { // the loop wakes for either
 			d.mu.Lock()
-			d.said = nil
+			d.reported = nil
 			d.mu.Unlock()
 			var wg sync.WaitGroup
 			for range 2 {
@@ -277,7 +277,7 @@ func TestATickComesBehindWhatTheDiskSaid(t *testing.T) {
 			wg.Wait()
 			durable, tick := d.at(fmt.Sprintf("durable %v", types.LSN(2*round+1))), d.at("tick")
 			if durable < 0 || tick < durable {
-				t.Errorf("round %d: %q", round, d.said)
+				t.Errorf("round %d: %q", round, d.reported)
 			}
 		}
 		if err := end(); err != nil {

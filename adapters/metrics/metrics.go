@@ -31,6 +31,7 @@ type Metrics struct {
 	crowded prometheus.Counter
 	perPeer prometheus.Counter
 	smuggle prometheus.Counter
+	floods  prometheus.Counter
 	panics  count
 }
 
@@ -51,6 +52,7 @@ func New(status func() event.Status) *Metrics {
 	m.crowded = m.counter("rejected_total", "node", "max_conns")
 	m.perPeer = m.counter("rejected_total", "node", "max_conns_per_peer")
 	m.smuggle = m.counter("rejected_total", "node", "framing")
+	m.floods = m.counter("rejected_total", "node", "frame_flood")
 	m.Sample("tasks_aborted_total", m.panics.value, "request")
 	return m
 }
@@ -139,6 +141,9 @@ func (m *Metrics) IdleClosed(by string) { m.counter("idle_connections_closed_tot
 
 // Smuggled counts a request that was rejected because of ambiguous framing.
 func (m *Metrics) Smuggled() { m.smuggle.Inc() }
+
+// Flooded counts an HTTP/2 connection that was closed for frames without progress.
+func (m *Metrics) Flooded() { m.floods.Inc() }
 
 // Greeted counts a completed or failed TLS handshake, by result.
 func (m *Metrics) Greeted(how string) { m.counter("handshakes_total", how).Inc() }

@@ -123,11 +123,15 @@ func (s *standings) Collect(to chan<- prometheus.Metric) {
 		}
 		is("upstream_inflight", float64(v.InFlight))
 		is("upstream_endpoints", float64(v.Healthy), "healthy")
-		is("upstream_endpoints", float64(v.Ejected), "ejected")
+		is("upstream_endpoints", float64(v.Ejected[event.Authenticated]), "ejected")
+		is("upstream_endpoints", float64(v.Ejected[event.Anonymous]), "ejected_anonymous")
 		is("upstream_endpoints", float64(v.Unhealthy), "unhealthy")
 		is("upstream_retries_total", float64(v.Retries))
 		is("upstream_retries_refused_total", float64(v.RetriesDenied))
-		is("circuit_open_total", float64(v.Opened))
-		is("circuit_state", map[event.CircuitState]float64{event.CircuitClosed: 0, event.CircuitHalfOpen: 1, event.CircuitOpen: 2}[v.Circuit])
+		for by, c := range v.Circuits {
+			callers := event.Callers(by).String()
+			is("circuit_open_total", float64(c.Opened), callers)
+			is("circuit_state", map[event.CircuitState]float64{event.CircuitClosed: 0, event.CircuitHalfOpen: 1, event.CircuitOpen: 2}[c.State], callers)
+		}
 	}
 }

@@ -13,13 +13,13 @@ import (
 
 // Wallet has the metrics of the public API. The series are looked up once, in advance.
 type Wallet struct {
-	of       *Metrics
-	rejected [types.NumFacets][256]prometheus.Counter // by problem; nil for a problem that is not in registry.BeforeWork
-	barred   [types.NumClasses][event.NumRejectReasons]prometheus.Counter
-	replays  prometheus.Counter
-	decision prometheus.Observer
-	timeout  prometheus.Counter
-	await    prometheus.Counter
+	of        *Metrics
+	rejected  [types.NumFacets][256]prometheus.Counter // by problem; nil for a problem that is not in registry.BeforeWork
+	admission [types.NumClasses][event.NumRejectReasons]prometheus.Counter
+	replays   prometheus.Counter
+	decision  prometheus.Observer
+	timeout   prometheus.Counter
+	await     prometheus.Counter
 }
 
 // Wallet returns the metrics of the public API.
@@ -33,14 +33,14 @@ func (m *Metrics) Wallet() *Wallet {
 	}
 	for c := range types.NumClasses {
 		for why := event.Admitted + 1; why < event.NumRejectReasons; why++ {
-			w.barred[c][why] = m.counter("admission_refused_total", c.String(), why.String())
+			w.admission[c][why] = m.counter("admission_refused_total", c.String(), why.String())
 		}
 	}
 	return w
 }
 
-// Barred counts a request that was rejected at admission.
-func (w *Wallet) Barred(c types.Class, why event.RejectReason) { w.barred[c][why].Inc() }
+// Rejected counts a request that was rejected at admission.
+func (w *Wallet) Rejected(c types.Class, why event.RejectReason) { w.admission[c][why].Inc() }
 
 // An exemplar links an observation to a decision. Exemplars are expensive, so only slow requests
 // and one request of many get one.

@@ -16,33 +16,32 @@ import (
 	"macronode/core/types"
 )
 
-// Why a key is none, or none to be trusted.
+// Why a key is invalid or not trusted.
 var (
-	ErrKey    = errors.New("nodedir: no API key: wants mk_, 16 hexadecimal digits, _ and 43 characters")
-	ErrNoKey  = errors.New("nodedir: no bootstrap.key here")
-	ErrShared = errors.New("nodedir: bootstrap.key is not its owner's alone: wants a plain file of mode 0600")
-	ErrSpent  = errors.New("nodedir: the key of bootstrap.key was revoked: keys recover makes another")
-	errNobody = errors.New("chance gave the id of nobody")
+	ErrKey        = errors.New("not an API key: must be mk_, 16 hexadecimal digits, _ and 43 characters")
+	ErrNoKey      = errors.New("nodedir: no bootstrap.key here")
+	ErrShared     = errors.New("must be a regular file that only its owner can access (mode 0600)")
+	ErrSpent      = errors.New("nodedir: the key of bootstrap.key was revoked: keys recover makes another")
+	errReservedID = errors.New("the random source returned the reserved ID 0")
 )
 
 const (
 	keyName   = "bootstrap.key"
-	oldName   = "bootstrap.key.old" // what Recover found in its place
+	oldName   = "bootstrap.key.old" // the previous key, after Recover
 	keyPrefix = "mk_"
 	idLen     = 16 // hexadecimal digits of 8 bytes
 	secretLen = 43 // characters of 32 bytes
 	keyLen    = len(keyPrefix) + idLen + 1 + secretLen
 )
 
-// A Key is an API key as its holder knows it. Its text is mk_<id>_<secret>; the
-// secret may hold an underscore itself, and leaves by Text alone. No key has the ID 0:
-// that is how the node calls itself.
+// A Key is an API key. Its text is mk_<id>_<secret>; the secret may contain an underscore, and
+// only Text reveals it. ID 0 is reserved for the node itself.
 type Key struct {
 	ID     types.KeyID
 	secret string // base64url of 32 bytes
 }
 
-// NewKey draws a key.
+// NewKey returns a random key.
 func NewKey(random io.Reader) (Key, error) {
 	var drawn [8 + 32]byte
 	if _, err := io.ReadFull(random, drawn[:]); err != nil {
@@ -50,21 +49,21 @@ func NewKey(random io.Reader) (Key, error) {
 	}
 	id := binary.BigEndian.Uint64(drawn[:8])
 	if id == 0 {
-		return Key{}, fmt.Errorf("draw an API key: %w", errNobody)
+		return Key{}, fmt.Errorf("draw an API key: %w", errReservedID)
 	}
 	return Key{types.KeyID(id), base64.RawURLEncoding.EncodeToString(drawn[8:])}, nil
 }
 
-// Text is what the holder says. It is a secret.
+// Text returns the full text, which is secret.
 func (k Key) Text() string { return fmt.Sprintf("%s%016x_%s", keyPrefix, uint64(k.ID), k.secret) }
 
-// String names k without giving it away.
+// String identifies k without its secret.
 func (k Key) String() string { return fmt.Sprintf("%s%016x_…", keyPrefix, uint64(k.ID)) }
 
-// Hash is what a node remembers of k.
+// Hash returns the hash that a node stores.
 func (k Key) Hash() [32]byte { return digest.Sum([]byte(k.secret)) }
 
-// ParseKey reads what Text wrote, and nothing else.
+// ParseKey parses the result of Text.
 func ParseKey(text string) (Key, error) {
 	if len(text) != keyLen || !strings.HasPrefix(text, keyPrefix) {
 		return Key{}, ErrKey
@@ -80,8 +79,8 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// ReadKey reads the bootstrap key of dir: ErrNoKey where there is none, ErrShared
-// where others than its owner could know it.
+// ReadKey reads the bootstrap key of dir: ErrNoKey if there is none, ErrShared if others than its
+// owner can read it.
 func ReadKey(dir string) (Key, error) {
 	path := filepath.Join(dir, keyName)
 	is, err := os.Lstat(path)
@@ -89,25 +88,25 @@ func ReadKey(dir string) (Key, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Key{}, ErrNoKey
 	case err != nil:
-		return Key{}, fmt.Errorf("read %s: %w", keyName, err)
+		return Key{}, fmt.Errorf("read the bootstrap key: %w", err)
 	case !is.Mode().IsRegular() || is.Mode().Perm()&0o077 != 0:
-		return Key{}, ErrShared
+		return Key{}, fmt.Errorf("%s: %w", path, ErrShared)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return Key{}, fmt.Errorf("read %s: %w", keyName, err)
+		return Key{}, fmt.Errorf("read the bootstrap key: %w", err)
 	}
 	k, err := ParseKey(strings.TrimSuffix(string(text), "\n"))
 	if err != nil {
-		return Key{}, fmt.Errorf("read %s: %w", keyName, err)
+		return Key{}, fmt.Errorf("%s: %w; remove the file: a stopped node gets another key by macronode keys recover", path, err)
 	}
 	return k, nil
 }
 
-// Bootstrap is the first key of a journal that has none on record: the one in dir,
-// which an earlier start left before it could be recorded, or a new one. When it
-// returns, file and directory are durable, so the record can follow. A start that
-// finds the record does not come here: the file may be gone for good reasons.
+// Bootstrap returns the first key of a journal that has no bootstrap key record: the key in dir,
+// if an earlier start stopped before recording it, or a new one. When it returns, file and
+// directory are durable, so the record can follow. If the record exists, Bootstrap is not called:
+// the file may have been removed.
 func Bootstrap(dir string, random io.Reader) (Key, error) {
 	k, err := ReadKey(dir)
 	if err == nil {
@@ -119,11 +118,10 @@ func Bootstrap(dir string, random io.Reader) (Key, error) {
 	return writeKey(dir, random, func() error { return nil })
 }
 
-// Recover is Bootstrap for who has lost the key, or lost trust in it: a new one stands
-// in bootstrap.key when it returns, durable, and what stood there in bootstrap.key.old.
-// No node runs in dir, and none may start: the caller holds its lock. The next start
-// makes the key known, in the place of the first one on record: until then, that one
-// is good. Where it fails half way there may be no bootstrap.key; it is done again then.
+// Recover is for a lost or leaked bootstrap key: when it returns, a new key is durable in
+// bootstrap.key, and the previous content in bootstrap.key.old. The caller holds the lock of dir,
+// so no node runs. The next start records the new key and replaces the old one, which is valid
+// until then. If Recover fails halfway, bootstrap.key may be missing; repeat it.
 func Recover(dir string, random io.Reader) (Key, error) {
 	return writeKey(dir, random, func() error {
 		err := os.Rename(filepath.Join(dir, keyName), filepath.Join(dir, oldName))
@@ -134,7 +132,7 @@ func Recover(dir string, random io.Reader) (Key, error) {
 	})
 }
 
-// writeKey draws a key and leaves it in dir, where none is once room was made.
+// writeKey writes a new key to dir, after makeRoom has removed the old one.
 func writeKey(dir string, random io.Reader, makeRoom func() error) (Key, error) {
 	k, err := NewKey(random)
 	if err != nil {
@@ -145,7 +143,7 @@ func writeKey(dir string, random io.Reader, makeRoom func() error) (Key, error) 
 		return Key{}, err
 	}
 	if err = makeRoom(); err == nil {
-		err = os.Link(temp, filepath.Join(dir, keyName)) // it refuses to replace; a rename would not
+		err = os.Link(temp, filepath.Join(dir, keyName)) // fails if the name exists; a rename would replace it
 	}
 	if err = errors.Join(err, os.Remove(temp)); err != nil {
 		return Key{}, fmt.Errorf("create %s: %w", keyName, err)
@@ -153,14 +151,13 @@ func writeKey(dir string, random io.Reader, makeRoom func() error) (Key, error) 
 	return k, syncDir(dir)
 }
 
-// Owed is the key of dir that a journal shall know and does not: one that an earlier
-// start, or Recover, left before it could be recorded, or a new one where neither dir
-// nor the journal has any. It is durable, so the record can follow; where the journal is
-// bootstrapped, which is to have a first key that is not revoked, the new one comes
-// instead. Known looks for a key in the journal, revoked ones included.
+// Owed returns the key that a start must record: one that an earlier start or Recover left before
+// it was recorded, or a new one if neither dir nor the journal has any. The key is durable, so
+// the record can follow; if bootstrapped is set, it replaces the bootstrap key of the journal.
+// known reports whether the journal has a key, even a revoked one.
 //
-// With nothing owed, the error says what there is to say of the file: ErrNoKey when it is
-// gone, for good reasons perhaps, ErrSpent when nothing it holds lets anyone in.
+// If there is nothing to record, the error describes the file: ErrNoKey if it is missing, which
+// may be intended; ErrSpent if its key is not valid any more.
 func Owed(dir string, random io.Reader, bootstrapped bool, known func(types.KeyID) bool) (k Key, owed bool, err error) {
 	k, err = ReadKey(dir)
 	switch {
@@ -180,7 +177,7 @@ func Owed(dir string, random io.Reader, bootstrapped bool, known func(types.KeyI
 	return k, true, nil
 }
 
-// syncKey makes a key durable that an earlier start may have left half way.
+// syncKey makes a key durable that an earlier start may not have synced.
 func syncKey(dir string) error {
 	f, err := os.Open(filepath.Join(dir, keyName))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 func draw(seed byte) *bytes.Reader { return bytes.NewReader(bytes.Repeat([]byte{seed}, 40)) }
 
-func TestAKeyHasItsForm(t *testing.T) {
+func TestKeyText(t *testing.T) {
 	k, err := NewKey(draw(0xfb))
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,8 @@ func TestAKeyHasItsForm(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("made", "key", k)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("made", "key", k)
-	if said := fmt.Sprintf("%v %s %+v", k, k, k) + log.String(); strings.Contains(said, secret) {
-		t.Fatal("printed: ", said)
+	if reported := fmt.Sprintf("%v %s %+v", k, k, k) + log.String(); strings.Contains(reported, secret) {
+		t.Fatal("printed: ", reported)
 	}
 	for _, random := range []io.Reader{strings.NewReader("too little"), draw(0)} {
 		if k, err := NewKey(random); err == nil || k != (Key{}) {
@@ -46,7 +46,7 @@ func TestAKeyHasItsForm(t *testing.T) {
 	}
 }
 
-func TestKeysReadBack(t *testing.T) {
+func TestKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := append([]byte{rapid.ByteMin(1).Draw(t, "id")}, rapid.SliceOfN(rapid.Byte(), 39, 39).Draw(t, "random")...)
 		k, err := NewKey(bytes.NewReader(random))
@@ -59,21 +59,21 @@ func TestKeysReadBack(t *testing.T) {
 	})
 }
 
-// A key has one text: whatever else there is beside it is none.
-func TestWhatIsNoKey(t *testing.T) {
+// TestParseKeyAcceptsOneText: a key has exactly one text.
+func TestParseKeyAcceptsOneText(t *testing.T) {
 	k, _ := NewKey(draw(0xab))
 	good := k.Text()
 	for _, text := range []string{
 		"", "mk_", good[:len(good)-1], good + "A", " " + good, "xx" + good[2:],
 		strings.ToUpper(good[:19]) + good[19:], // MK_
-		"mk_ABABABABABABABAB" + good[19:],      // digits in capitals
+		"mk_ABABABABABABABAB" + good[19:],      // upper-case digits
 		"mk_+bababababababab" + good[19:],      // a sign
-		"mk_gbababababababab" + good[19:],      // no digit
+		"mk_gbababababababab" + good[19:],      // not a digit
 		good[:19] + "-" + good[20:],            // no underscore
 		good[:len(good)-1] + "t",               // bits beyond the 32nd byte
 		good[:len(good)-1] + "=",               // padding
 		good[:len(good)-1] + "+",               // the other alphabet
-		"mk_0000000000000000" + good[19:],      // the node itself
+		"mk_0000000000000000" + good[19:],      // reserved for the node itself
 	} {
 		if k, err := ParseKey(text); !errors.Is(err, ErrKey) {
 			t.Errorf("%q is %v, %v", text, k, err)
@@ -81,7 +81,7 @@ func TestWhatIsNoKey(t *testing.T) {
 	}
 }
 
-func TestBootstrapMakesOneKeyForEver(t *testing.T) {
+func TestBootstrapReturnsSameKey(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := ReadKey(dir); !errors.Is(err, ErrNoKey) {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestBootstrapMakesOneKeyForEver(t *testing.T) {
 	if left := names(t, dir); len(left) != 1 {
 		t.Fatal("left behind: ", left)
 	}
-	// The node died before the record: the next start adopts, and draws nothing.
+	// The node stopped before the record: the next start uses the same key.
 	for range 2 {
 		if adopted, err := Bootstrap(dir, draw(2)); err != nil || adopted != made {
 			t.Fatal(adopted, err)
@@ -111,8 +111,8 @@ func TestBootstrapMakesOneKeyForEver(t *testing.T) {
 	}
 }
 
-// A start that dies between writing and linking leaves a spare that is never a key.
-func TestAHalfMadeKeyIsNotAdopted(t *testing.T) {
+// A start that stops between writing and linking leaves a temporary file that is never used.
+func TestUnlinkedKeyIsNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "bootstrap.key.new"), []byte("mk_0000"), 0o600); err != nil {
 		t.Fatal(err)
@@ -126,8 +126,8 @@ func TestAHalfMadeKeyIsNotAdopted(t *testing.T) {
 	}
 }
 
-// What is there and no trustworthy key stays there: nothing replaces it.
-func TestBootstrapReplacesNothing(t *testing.T) {
+// An untrusted or invalid file is never replaced.
+func TestBootstrapKeepsInvalidFile(t *testing.T) {
 	k, _ := NewKey(draw(4))
 	for name, c := range map[string]struct {
 		lay  func(path string) error
@@ -157,7 +157,7 @@ func TestBootstrapReplacesNothing(t *testing.T) {
 	}
 }
 
-// meanwhile is chance that lays something down while it is drawn from.
+// meanwhile is a random source that runs a function when it is read.
 type meanwhile func() error
 
 func (m meanwhile) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{9}, len(p))), m() }
@@ -179,8 +179,8 @@ func TestBootstrapIsExclusive(t *testing.T) {
 	}
 }
 
-// TestRecoverLeavesBoth: the new key in its place, the old one beside it.
-func TestRecoverLeavesBoth(t *testing.T) {
+// TestRecoverKeepsOldKey: the new key in its place, the old one beside it.
+func TestRecoverKeepsOldKey(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "bootstrap.key")
 	was, err := Bootstrap(dir, draw(1))
@@ -205,14 +205,14 @@ func TestRecoverLeavesBoth(t *testing.T) {
 	}
 }
 
-// TestRecoverFromAnything: whatever stands in the key's place, or was left half way.
-func TestRecoverFromAnything(t *testing.T) {
+// TestRecoverFromAnyState: whatever is in place of the key, or left halfway.
+func TestRecoverFromAnyState(t *testing.T) {
 	write := func(path string) error { return os.WriteFile(path, []byte("rubbish"), 0o644) }
 	for name, c := range map[string]struct {
 		lay  func(path string) error
 		left int
 	}{
-		"nothing":                           {func(string) error { return nil }, 1},
+		"an empty directory":                {func(string) error { return nil }, 1},
 		"rubbish":                           {write, 2},
 		"a link":                            {func(p string) error { return errors.Join(write(p+".else"), os.Symlink(p+".else", p)) }, 3},
 		"a directory":                       {func(p string) error { return os.Mkdir(p, 0o700) }, 2},
@@ -240,8 +240,8 @@ func TestRecoverFromAnything(t *testing.T) {
 	}
 }
 
-// TestRecoverThatFails changes nothing of what can be read.
-func TestRecoverThatFails(t *testing.T) {
+// TestFailedRecoverKeepsReadableKey changes nothing that can be read.
+func TestFailedRecoverKeepsReadableKey(t *testing.T) {
 	dir := t.TempDir()
 	was, err := Bootstrap(dir, draw(1))
 	if err != nil {
@@ -261,8 +261,8 @@ func TestRecoverThatFails(t *testing.T) {
 	}
 }
 
-// TestWhatIsOwed: in every state of the file and of the journal.
-func TestWhatIsOwed(t *testing.T) {
+// TestOwedInEveryState covers every state of the file and the journal.
+func TestOwedInEveryState(t *testing.T) {
 	there, _ := NewKey(draw(3))
 	drawn, _ := NewKey(draw(4))
 	lay := func(k Key) func(dir string) error {
@@ -280,14 +280,14 @@ func TestWhatIsOwed(t *testing.T) {
 		owed                Key
 		err                 error
 	}{
-		"a first start":                            {none, false, false, drawn, nil},
-		"a start that died before the record":      {lay(there), false, false, there, nil},
-		"any other start":                          {lay(there), true, true, Key{}, nil},
-		"a key that was recovered":                 {lay(there), true, false, there, nil},
-		"a file that is gone":                      {none, true, false, Key{}, ErrNoKey},
-		"a key that is nobody's after a restore":   {lay(there), false, true, Key{}, ErrSpent},
-		"rubbish before the record":                {rubbish, false, false, Key{}, ErrKey},
-		"rubbish, and who kept the key can use it": {rubbish, true, true, Key{}, ErrKey},
+		"a first start":                                   {none, false, false, drawn, nil},
+		"a start that died before the record":             {lay(there), false, false, there, nil},
+		"any other start":                                 {lay(there), true, true, Key{}, nil},
+		"a key that was recovered":                        {lay(there), true, false, there, nil},
+		"a file that is gone":                             {none, true, false, Key{}, ErrNoKey},
+		"a key that a restore has revoked":                {lay(there), false, true, Key{}, ErrSpent},
+		"rubbish before the record":                       {rubbish, false, false, Key{}, ErrKey},
+		"an invalid file, and a valid key in the journal": {rubbish, true, true, Key{}, ErrKey},
 	} {
 		dir := t.TempDir()
 		if err := c.lay(dir); err != nil {
@@ -307,8 +307,8 @@ func TestWhatIsOwed(t *testing.T) {
 	}
 }
 
-// TestARecoveredKeyIsOwedOnce: recovered, enrolled, and then known.
-func TestARecoveredKeyIsOwedOnce(t *testing.T) {
+// TestRecoveredKeyIsOwedOnce: after it is recorded, it is known.
+func TestRecoveredKeyIsOwedOnce(t *testing.T) {
 	dir := t.TempDir()
 	var journal []types.KeyID
 	known := func(id types.KeyID) bool { return slices.Contains(journal, id) }

@@ -11,7 +11,7 @@ import (
 
 // BenchmarkPut stores objects durably, BenchmarkGet reads them with verification.
 func BenchmarkPut(b *testing.B) {
-	for _, size := range []int{4 << 10, 1 << 20, 64 << 20} {
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 64 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			s := objectstore.New(fs.Dir(b.TempDir()), objectstore.Limits{Uploads: 1, Object: storage.MaxObject})
 			content := make([]byte, size)
@@ -27,8 +27,31 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
+// BenchmarkPutAtOnce stores objects in 16 uploads at once.
+func BenchmarkPutAtOnce(b *testing.B) {
+	for _, size := range []int{64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
+			s := objectstore.New(fs.Dir(b.TempDir()), objectstore.Limits{Uploads: 64, Object: storage.MaxObject})
+			b.SetBytes(int64(size))
+			b.SetParallelism(8)
+			b.ReportAllocs()
+			b.RunParallel(func(p *testing.PB) {
+				content := make([]byte, size)
+				for p.Next() {
+					u, _, err := put(s, content, 1<<16)
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					u.Done()
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkGet(b *testing.B) {
-	for _, size := range []int{4 << 10, 1 << 20, 64 << 20} {
+	for _, size := range []int{4 << 10, 64 << 10, 1 << 20, 64 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			s := objectstore.New(fs.Dir(b.TempDir()), objectstore.Limits{Uploads: 1, Object: storage.MaxObject})
 			u, a, err := put(s, make([]byte, size), 1<<16)

@@ -78,12 +78,25 @@ func read(s *objectstore.Store, a storage.Address, o storage.Object, off, length
 	return got, err
 }
 
+// writers returns two stores of a directory, the second of which writes nodes into files of their own.
+func writers(t interface {
+	Helper()
+	Fatal(...any)
+}, d fs.FS) [2]*objectstore.Store {
+	t.Helper()
+	all := [2]*objectstore.Store{open(t, d), open(t, d)}
+	all[1].Reserve(1 << 40)
+	all[1].SeparateNodes()
+	return all
+}
+
 // TestRanges stores objects of all shapes in a real directory and reads ranges of them.
 func TestRanges(t *testing.T) {
-	s := open(t, fs.Dir(t.TempDir()))
+	d := fs.Dir(t.TempDir())
+	s, from := open(t, d), writers(t, d)
 	rapid.Check(t, func(t *rapid.T) {
 		b := content(rapid.IntRange(0, 4).Draw(t, "content"))
-		u, a, err := put(s, b, rapid.SampledFrom([]int{1 << 10, 7777, digest.Group, 1 << 20}).Draw(t, "part"))
+		u, a, err := put(rapid.SampledFrom(from[:]).Draw(t, "writer"), b, rapid.SampledFrom([]int{1 << 10, 7777, digest.Group, 1 << 20}).Draw(t, "part"))
 		if err != nil || a != address(b) || u.Size() != uint64(len(b)) {
 			t.Fatalf("%v, %v, size %d", a, err, u.Size())
 		}
@@ -97,46 +110,68 @@ func TestRanges(t *testing.T) {
 	})
 }
 
+// A damage changes the files of an object, whose content is in the first one and whose nodes are at nodesAt in the last one.
+type damage func(d *world.Disk, names []string, nodesAt int)
+
+// flip changes a byte of a file.
+func flip(t *testing.T, d *world.Disk, name string, at int) {
+	t.Helper()
+	change(t, d, name, func(b []byte) []byte { b[at] ^= 1; return b })
+}
+
 // TestDamageIsNeverSent changes, cuts and removes files: what is sent is always the beginning of the object, and it ends
 // with an error unless it is whole.
 func TestDamageIsNeverSent(t *testing.T) {
 	b := content(4)
-	for what, damage := range map[string]func(d *world.Disk, names []string){
-		"a byte of the data":  func(d *world.Disk, n []string) { change(t, d, n[0], func(b []byte) []byte { b[70000] ^= 1; return b }) },
-		"a byte of the nodes": func(d *world.Disk, n []string) { change(t, d, n[1], func(b []byte) []byte { b[100] ^= 1; return b }) },
-		"the root": func(d *world.Disk, n []string) {
-			change(t, d, n[1], func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+	for what, harm := range map[string]damage{
+		"a byte of the data":  func(d *world.Disk, n []string, _ int) { flip(t, d, n[0], 70000) },
+		"a byte of the nodes": func(d *world.Disk, n []string, at int) { flip(t, d, n[len(n)-1], at+100) },
+		"the root":            func(d *world.Disk, n []string, at int) { flip(t, d, n[len(n)-1], at+3*digest.NodeLen-1) },
+		"data that is cut": func(d *world.Disk, n []string, _ int) {
+			change(t, d, n[0], func(b []byte) []byte { return b[:len(b)-1] })
 		},
-		"data that is cut":     func(d *world.Disk, n []string) { change(t, d, n[0], func(b []byte) []byte { return b[:len(b)-1] }) },
-		"data that is longer":  func(d *world.Disk, n []string) { change(t, d, n[0], func(b []byte) []byte { return append(b, 0) }) },
-		"nodes that are cut":   func(d *world.Disk, n []string) { change(t, d, n[1], func(b []byte) []byte { return b[:64] }) },
-		"data that is lost":    func(d *world.Disk, n []string) { _ = d.Remove(n[0]) },
-		"nodes that are lost":  func(d *world.Disk, n []string) { _ = d.Remove(n[1]) },
-		"data as another file": func(d *world.Disk, n []string) { change(t, d, n[0], func(b []byte) []byte { clear(b); return b }) },
+		"data that is longer": func(d *world.Disk, n []string, _ int) {
+			change(t, d, n[0], func(b []byte) []byte { return append(b, 0) })
+		},
+		"nodes that are cut": func(d *world.Disk, n []string, at int) {
+			change(t, d, n[len(n)-1], func(b []byte) []byte { return b[:at+64] })
+		},
+		"data that is lost":   func(d *world.Disk, n []string, _ int) { _ = d.Remove(n[0]) },
+		"nodes that are lost": func(d *world.Disk, n []string, _ int) { _ = d.Remove(n[len(n)-1]) },
+		"data as another file": func(d *world.Disk, n []string, _ int) {
+			change(t, d, n[0], func(b []byte) []byte { clear(b); return b })
+		},
 	} {
-		d := world.NewDisk()
-		s := open(t, d)
-		u, a, err := put(s, b, 4096)
-		if err != nil {
-			t.Fatal(err)
-		}
-		u.Done()
-		o := storage.Object{Size: uint64(len(b)), File: u.File()}
-		if got, err := read(s, a, o, 0, o.Size); err != nil || !bytes.Equal(got, b) {
-			t.Fatalf("%s, before: %d bytes, %v", what, len(got), err)
-		}
-		names, _ := d.List()
-		if len(names) != 2 {
-			t.Fatalf("files %q", names)
-		}
-		damage(d, names)
-		got, err := read(s, a, o, 0, o.Size)
-		if !errors.Is(err, objectstore.ErrDamaged) && !errors.Is(err, objectstore.ErrGone) || !bytes.HasPrefix(b, got) {
-			t.Errorf("%s: %d bytes, %v", what, len(got), err)
-		}
-		files, err := s.Files()
-		if lost := what == "data that is lost"; err != nil || files.Has(storage.Stored{Address: a, Object: o}) == lost {
-			t.Errorf("%s: %q, %v", what, files, err)
+		for files := 1; files <= 2; files++ {
+			what := fmt.Sprintf("%s of %d", what, files)
+			d := world.NewDisk()
+			s, nodesAt := writers(t, d)[files-1], 0
+			if files == 1 {
+				nodesAt = len(b)
+			}
+			u, a, err := put(s, b, 4096)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.Done()
+			o := storage.Object{Size: uint64(len(b)), File: u.File()}
+			if got, err := read(s, a, o, 0, o.Size); err != nil || !bytes.Equal(got, b) {
+				t.Fatalf("%s, before: %d bytes, %v", what, len(got), err)
+			}
+			names, _ := d.List()
+			if len(names) != files {
+				t.Fatalf("files %q", names)
+			}
+			harm(d, names, nodesAt)
+			got, err := read(s, a, o, 0, o.Size)
+			if !errors.Is(err, objectstore.ErrDamaged) && !errors.Is(err, objectstore.ErrGone) || !bytes.HasPrefix(b, got) {
+				t.Errorf("%s: %d bytes, %v", what, len(got), err)
+			}
+			all, err := s.Files()
+			left, _ := d.List()
+			if lost := !slices.Contains(left, names[0]); err != nil || all.Has(storage.Stored{Address: a, Object: o}) == lost {
+				t.Errorf("%s: %q, %v", what, all, err)
+			}
 		}
 	}
 }
@@ -164,12 +199,20 @@ func change(t *testing.T, d *world.Disk, name string, by func([]byte) []byte) {
 // TestPowerLoss ends the power at each operation of an upload. What Store has confirmed is there afterwards, and
 // nothing else is when it was collected.
 func TestPowerLoss(t *testing.T) {
+	for files := 1; files <= 2; files++ {
+		losePower(t, files)
+	}
+}
+
+// losePower ends the power at each operation of an upload into one file or two.
+func losePower(t *testing.T, files int) {
+	t.Helper()
 	b := content(4)
 	confirmed, lost := 0, 0
 	for fuse := range 100 {
 		for seed := range uint64(4) {
 			d := world.NewDisk()
-			s := open(t, d)
+			s := writers(t, d)[files-1]
 			d.Fuse = fuse
 			u, a, err := put(s, b, digest.Group)
 			if u != nil {
@@ -193,10 +236,10 @@ func TestPowerLoss(t *testing.T) {
 			if _, err := s.Collect(func(_ storage.Address, f storage.File) bool { return rows[f] }); err != nil {
 				t.Fatal(err)
 			}
-			if names, _ := d.List(); len(names) != 2*len(rows) {
+			if names, _ := d.List(); len(names) != files*len(rows) {
 				t.Fatalf("fuse %d: files %q of %d objects", fuse, names, len(rows))
 			}
-			if !dead && fuse > 50 {
+			if !dead {
 				if confirmed == 0 || lost == 0 {
 					t.Fatalf("%d confirmed, %d lost: too few to tell", confirmed, lost)
 				}
@@ -225,6 +268,9 @@ func (s *system) begin(t *rapid.T) {
 			t.Fatalf("one upload more: %v", err)
 		}
 		return
+	}
+	if rapid.Bool().Draw(t, "separate") {
+		s.store.SeparateNodes()
 	}
 	u, a, err := put(s.store, b, 10000)
 	if err != nil {
@@ -270,7 +316,7 @@ func (s *system) collect(t *rapid.T) {
 		if strings.HasSuffix(n, ".part") {
 			t.Fatalf("%s is left", n)
 		}
-		files[strings.TrimSuffix(n, ".nodes")] = true
+		files[strings.TrimSuffix(strings.TrimSuffix(n, ".nodes"), ".object")] = true
 	}
 	if len(files) != len(s.rows)+len(s.stored) {
 		t.Fatalf("%d objects have files, want %d and %d of uploads", len(files), len(s.rows), len(s.stored))
@@ -407,7 +453,7 @@ func TestUnknownOutcome(t *testing.T) {
 // TestForeignFiles: the collector removes no file that it does not know.
 func TestForeignFiles(t *testing.T) {
 	d := world.NewDisk()
-	for _, name := range []string{"README", strings.Repeat("a", 64) + "-12", "x.part", strings.Repeat("g", 64) + "-0000000000000001", "-0000000000000001", "000000000000001.part"} {
+	for _, name := range []string{"README", strings.Repeat("a", 64) + "-12", "x.part", strings.Repeat("g", 64) + "-0000000000000001", "-0000000000000001", "000000000000001.part", strings.Repeat("a", 64) + "-0000000000000001.object.nodes", "0000000000000001.object"} {
 		f, err := d.Create(name)
 		if err != nil {
 			t.Fatal(err)

@@ -13,18 +13,18 @@ import (
 	"macronode/core/gateway/upstream"
 )
 
-// BenchmarkProxy and BenchmarkReverseProxy send the same request over loopback, through
-// this proxy and through that of the standard library with the same transport. What
-// counts is the difference in CPU: client and upstream are in it, and the same.
+// BenchmarkProxy and BenchmarkReverseProxy send the same request over loopback, through this
+// proxy and through that of the standard library with the same transport. Compare the CPU time:
+// client and upstream are included in both.
 func BenchmarkProxy(b *testing.B) {
 	benchmark(b, func(to string) http.Handler {
 		c := proxy.Default()
 		c.Upstreams = []proxy.Upstream{{Name: "app"}}
-		c.Upstreams[0].URLs = append(c.Upstreams[0].URLs, link(to))
+		c.Upstreams[0].URLs = append(c.Upstreams[0].URLs, mustURL(to))
 		c.Routes = []proxy.Route{{Prefix: "/"}}
 		c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
-		port := newStepper(upstream.Default(1))
-		port.quiet = true
+		port := newCorePort(upstream.Default(1))
+		port.isMuted = true
 		p, err := proxy.New(c, port)
 		if err != nil {
 			b.Fatal(err)
@@ -39,13 +39,13 @@ func BenchmarkReverseProxy(b *testing.B) {
 		transport := &http.Transport{DisableCompression: true, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, ReadBufferSize: 8 << 10}
 		b.Cleanup(transport.CloseIdleConnections)
 		return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(link(to))
+			r.SetURL(mustURL(to))
 			r.SetXForwarded()
 		}}
 	})
 }
 
-// BenchmarkDirect has no proxy: what is in both others.
+// BenchmarkDirect has no proxy: it measures the share of client and upstream.
 func BenchmarkDirect(b *testing.B) {
 	benchmark(b, func(string) http.Handler { return http.HandlerFunc(small) })
 }
@@ -84,7 +84,7 @@ func benchmark(b *testing.B, front func(to string) http.Handler) {
 	b.ReportMetric(float64(cpu(b)-began)/float64(b.N), "cpu-ns/op")
 }
 
-// cpu is what this process has used, in nanoseconds.
+// cpu returns the CPU time of this process in nanoseconds.
 func cpu(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -9,25 +9,26 @@ import (
 	"time"
 )
 
-// CORS says which pages of other origins may use a route from a browser, in the terms of the
-// Fetch standard. Without Origins it says nothing, and what an upstream says of it is passed
-// on. With them the gateway alone says it: a preflight is answered here and never sent on.
+// CORS states which pages of other origins may use a route from a browser, in the terms of the
+// Fetch standard. Without Origins the gateway does nothing, and the CORS fields of the upstream
+// are forwarded. With Origins only the gateway sets these fields: a preflight is answered here
+// and never forwarded.
 type CORS struct {
-	Origins     []string      // as a browser says them; *: any that has a name; null: those that have none
-	Methods     []string      // that want to be asked for; *: any
-	Headers     []string      // that a request may have beside what each may; *: any but Authorization
-	Expose      []string      // of an answer, which a page may read beside what each may; *: all
-	Credentials bool          // a page may have cookies and credentials of a client sent along; not with any *
-	MaxAge      time.Duration // that a browser may remember the answer to a preflight; whole seconds
+	Origins     []string      // as a browser sends them; *: any named origin; null: opaque origins
+	Methods     []string      // that need permission; *: any
+	Headers     []string      // of a request, beside the safelisted ones; *: any but Authorization
+	Expose      []string      // of a response, which a page may read beside the safelisted ones; *: all
+	Credentials bool          // a page may send cookies and credentials of the client; not with any *
+	MaxAge      time.Duration // how long a browser may cache the answer to a preflight; whole seconds
 }
 
-// ErrCORS is why there is no proxy.
-var ErrCORS = errors.New("proxy: what is allowed with credentials is named one by one")
+// ErrCORS is returned by New if a wildcard is combined with credentials.
+var ErrCORS = errors.New("proxy: CORS with credentials allows no wildcard")
 
-// cors is a CORS with what is said of it. What is shared is never written to.
+// cors is a CORS with its header values. The values are shared and never written to.
 type cors struct {
 	CORS
-	any                              bool
+	anyOrigin                        bool
 	methods, headers, expose, maxAge []string
 }
 
@@ -37,7 +38,7 @@ var (
 	isOrigin = []string{"Origin"}
 )
 
-// newCORS is nil where a route says nothing.
+// newCORS returns nil if the route has no origins.
 func newCORS(c CORS) (*cors, error) {
 	if len(c.Origins) == 0 {
 		return nil, nil
@@ -52,9 +53,8 @@ func newCORS(c CORS) (*cors, error) {
 		[]string{strconv.FormatInt(int64(c.MaxAge/time.Second), 10)}}, nil
 }
 
-// preflight is the method that a browser asks whether a page may use it; empty: it does
-// not ask.
-func preflight(r *http.Request) (method string) {
+// preflightMethod returns the method that a preflight asks for. It is empty if r is no preflight.
+func preflightMethod(r *http.Request) (method string) {
 	of := r.Header["Access-Control-Request-Method"]
 	if r.Method != http.MethodOptions || len(r.Header["Origin"]) != 1 || len(of) != 1 {
 		return ""
@@ -62,46 +62,46 @@ func preflight(r *http.Request) (method string) {
 	return of[0]
 }
 
-// allows is what is said to the origin of a request; nil: nothing, and a browser keeps the
-// answer from the page.
-func (c *cors) allows(r *http.Request) []string {
-	said := r.Header["Origin"]
+// allowedOrigin returns the value of Access-Control-Allow-Origin for a request. If it is nil, no
+// value is set, and a browser withholds the response from the page.
+func (c *cors) allowedOrigin(r *http.Request) []string {
+	origin := r.Header["Origin"]
 	switch {
-	case len(said) != 1:
+	case len(origin) != 1:
 		return nil
-	case slices.Contains(c.Origins, said[0]):
-		return said
-	case c.any && said[0] != "null":
+	case slices.Contains(c.Origins, origin[0]):
+		return origin
+	case c.anyOrigin && origin[0] != "null":
 		return isAny
 	}
 	return nil
 }
 
-// head puts into the header of an answer, whatever it is, that a page may read it.
-func (c *cors) head(h http.Header, r *http.Request) {
+// setHeader sets the fields that let a page read a response, whatever its status is.
+func (c *cors) setHeader(h http.Header, r *http.Request) {
 	h["Vary"] = isOrigin
-	origin := c.allows(r)
-	if origin == nil || preflight(r) != "" {
+	origin := c.allowedOrigin(r)
+	if origin == nil || preflightMethod(r) != "" {
 		return
 	}
-	c.admit(h, origin)
+	c.allowOrigin(h, origin)
 	if len(c.Expose) > 0 {
 		h["Access-Control-Expose-Headers"] = c.expose
 	}
 }
 
-func (c *cors) admit(h http.Header, origin []string) {
+func (c *cors) allowOrigin(h http.Header, origin []string) {
 	h["Access-Control-Allow-Origin"] = origin
 	if c.Credentials {
 		h["Access-Control-Allow-Credentials"] = isTrue
 	}
 }
 
-// answer answers a preflight.
-func (c *cors) answer(w http.ResponseWriter, r *http.Request) {
+// servePreflight answers a preflight.
+func (c *cors) servePreflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	if origin := c.allows(r); origin != nil {
-		c.admit(h, origin)
+	if origin := c.allowedOrigin(r); origin != nil {
+		c.allowOrigin(h, origin)
 		h["Access-Control-Allow-Methods"] = c.methods
 		if len(c.Headers) > 0 {
 			h["Access-Control-Allow-Headers"] = c.headers
@@ -111,15 +111,15 @@ func (c *cors) answer(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// pass is what goes further of an upstream's answer: of who may read it the route has said
-// all, and that the answer is another for other origins.
-func (r *route) pass(to, from http.Header) {
+// copyResponseHeader copies the fields of an upstream's response that are forwarded. If the route
+// has CORS, the fields of the upstream are dropped, and Vary contains Origin.
+func (r *route) copyResponseHeader(to, from http.Header) {
 	if r.cors == nil {
-		pass(to, from, nil)
+		copyFields(to, from, nil)
 		return
 	}
-	pass(to, from, func(name string) bool { return strings.HasPrefix(name, "Access-Control-") })
-	if said := to["Vary"]; !listed(said, "Origin") && !listed(said, "*") {
-		to["Vary"] = append(said[:len(said):len(said)], "Origin")
+	copyFields(to, from, func(name string) bool { return strings.HasPrefix(name, "Access-Control-") })
+	if vary := to["Vary"]; !containsToken(vary, "Origin") && !containsToken(vary, "*") {
+		to["Vary"] = append(vary[:len(vary):len(vary)], "Origin")
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"macronode/adapters/proxy"
 )
 
-// A page is a script of an origin that asks for something, in a browser that does as the
-// Fetch standard says.
+// A page is a script of an origin that sends a request in a browser, by the Fetch standard.
 type page struct {
 	origin      string
 	method      string
@@ -22,7 +21,7 @@ type page struct {
 	credentials bool     // are sent along
 }
 
-// safelisted are what no preflight is for: methods, and names of request headers.
+// safelisted are the methods and request headers that need no preflight.
 var safelisted = []string{"GET", "HEAD", "POST", "accept", "accept-language", "content-language"}
 
 func (p *page) unsafe() (names []string) {
@@ -57,7 +56,7 @@ func list(h http.Header, name string) (all []string) {
 }
 
 // preflighted is the CORS-preflight fetch of section 4.8.
-func (p *page) preflighted(h *house, path string) bool {
+func (p *page) preflighted(h *gateway, path string) bool {
 	fields := []string{"Origin", p.origin, "Access-Control-Request-Method", p.method, "Accept", "*/*"}
 	unsafe := p.unsafe()
 	if len(unsafe) > 0 {
@@ -81,8 +80,8 @@ func (p *page) preflighted(h *house, path string) bool {
 	return true
 }
 
-// fetches asks, and says where it ends: "read", or what keeps the answer from the page.
-func (p *page) fetches(h *house, path string) (ends string, a answer) {
+// fetches sends the request and returns where it ends: "read", or the step that fails.
+func (p *page) fetches(h *gateway, path string) (ends string, a clientResponse) {
 	if (!slices.Contains(safelisted, p.method) || len(p.unsafe()) > 0) && !p.preflighted(h, path) {
 		return "preflight", a
 	}
@@ -96,7 +95,7 @@ func (p *page) fetches(h *house, path string) (ends string, a answer) {
 	return "read", a
 }
 
-// talkative is an upstream that says of CORS what it likes.
+// talkative is an upstream that sends CORS fields of its own.
 func talkative(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Saw", r.Method)
 	w.Header()["Access-Control-Allow-Origin"] = []string{"*", "https://evil.example"}
@@ -105,9 +104,9 @@ func talkative(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 }
 
-// TestCORS is a table of what the Fetch standard makes of routes.
+// TestCORS compares routes with the results by the Fetch standard.
 func TestCORS(t *testing.T) {
-	h := build(t, func(c *proxy.Config) {
+	h := newGateway(t, func(c *proxy.Config) {
 		some := proxy.CORS{Origins: []string{"https://app.example", "http://localhost:3000"}, Methods: []string{"GET", "PUT"},
 			Headers: []string{"X-Mine", "Content-Type"}, Expose: []string{"X-Saw"}, MaxAge: time.Minute}
 		with := some
@@ -118,7 +117,7 @@ func TestCORS(t *testing.T) {
 			{Prefix: "/null", CORS: proxy.CORS{Origins: []string{"null"}}},
 			{Prefix: "/two", Methods: []string{"GET"}}, {Prefix: "/two", CORS: some},
 			{Prefix: "/head", Header: "X-Mine", CORS: some}, {Prefix: "/head"}}
-	}, serves(t, talkative))
+	}, startUpstream(t, talkative))
 	const app, evil = "https://app.example", "https://evil.example"
 	for _, c := range []struct {
 		path string
@@ -133,7 +132,7 @@ func TestCORS(t *testing.T) {
 		{"/some", page{origin: "https://app.example:8443", method: "GET"}, "answer"},
 		{"/some", page{origin: "null", method: "GET"}, "answer"},
 		{"/some", page{origin: "*", method: "GET"}, "answer"},
-		{"/some", page{origin: app, method: "POST"}, "read"}, // no preflight, whatever Methods say
+		{"/some", page{origin: app, method: "POST"}, "read"}, // no preflight is sent, so Methods has no effect
 		{"/some", page{origin: app, method: "PUT"}, "read"},
 		{"/some", page{origin: app, method: "DELETE"}, "preflight"},
 		{"/some", page{origin: evil, method: "PUT"}, "preflight"},
@@ -145,17 +144,17 @@ func TestCORS(t *testing.T) {
 		{"/with", page{origin: app, method: "GET"}, "read"},
 		{"/with", page{origin: evil, method: "GET", credentials: true}, "answer"},
 		{"/any", page{origin: evil, method: "DELETE", headers: []string{"X-Other"}}, "read"},
-		{"/any", page{origin: evil, method: "GET", headers: []string{"Authorization"}}, "preflight"}, // * does not name it
+		{"/any", page{origin: evil, method: "GET", headers: []string{"Authorization"}}, "preflight"}, // * does not include it
 		{"/auth", page{origin: evil, method: "GET", headers: []string{"Authorization", "X-Other"}}, "read"},
 		{"/any", page{origin: evil, method: "GET", credentials: true}, "answer"},
 		{"/any", page{origin: "null", method: "GET"}, "answer"},
 		{"/null", page{origin: "null", method: "GET"}, "read"},
 		{"/null", page{origin: app, method: "GET"}, "answer"},
 		{"/two", page{origin: app, method: "PUT"}, "read"},
-		{"/two", page{origin: app, method: "GET", headers: []string{"X-Mine"}}, "preflight"}, // of the route that says nothing
+		{"/two", page{origin: app, method: "GET", headers: []string{"X-Mine"}}, "preflight"}, // the route has no such header
 		{"/head", page{origin: app, method: "GET", headers: []string{"X-Mine"}}, "read"},
 		{"/head", page{origin: app, method: "PUT"}, "preflight"},
-		{"/", page{origin: evil, method: "GET"}, "answer"}, // what the upstream says, doubled as it is
+		{"/", page{origin: evil, method: "GET"}, "answer"}, // the upstream's fields are forwarded, doubled as they are
 	} {
 		if got, a := c.page.fetches(h, c.path); got != c.want {
 			t.Errorf("%s: %+v ends at %s, want %s: %d %v", c.path, c.page, got, c.want, a.status, a.header)
@@ -163,12 +162,12 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestCORSFields: what is said, to the letter, and what the upstream is asked.
-func TestCORSFields(t *testing.T) {
-	h := build(t, func(c *proxy.Config) {
+// TestCORSHeaderFields checks the fields of responses and the requests to the upstream.
+func TestCORSHeaderFields(t *testing.T) {
+	h := newGateway(t, func(c *proxy.Config) {
 		c.Routes = []proxy.Route{{Prefix: "/", CORS: proxy.CORS{Origins: []string{"https://app.example"}, Methods: []string{"GET", "PUT"},
 			Headers: []string{"X-Mine", "X-Yours"}, Expose: []string{"X-Saw", "RateLimit"}, Credentials: true, MaxAge: 90 * time.Second}}}
-	}, serves(t, talkative))
+	}, startUpstream(t, talkative))
 	fields := func(h http.Header) (all string) {
 		for _, name := range []string{"Allow-Origin", "Allow-Credentials", "Allow-Methods", "Allow-Headers", "Max-Age", "Expose-Headers"} {
 			if v, ok := h["Access-Control-"+name]; ok {
@@ -187,7 +186,7 @@ func TestCORSFields(t *testing.T) {
 	}{
 		{h.request("OPTIONS", "/", nil, ask...), 204, "", "Allow-Origin=https://app.example Allow-Credentials=true Allow-Methods=GET, PUT Allow-Headers=X-Mine, X-Yours Max-Age=90 Vary=Origin"},
 		{h.request("OPTIONS", "/", nil, strange...), 204, "", "Vary=Origin"},
-		{h.request("OPTIONS", "/", nil, append(ask, "Origin", "https://evil.example")...), 200, "OPTIONS", "Vary=Accept+Origin"}, // of two origins is none
+		{h.request("OPTIONS", "/", nil, append(ask, "Origin", "https://evil.example")...), 200, "OPTIONS", "Vary=Accept+Origin"}, // not a preflight: two origins
 		{h.request("OPTIONS", "/", nil, ask[:2]...), 200, "OPTIONS", read + "Accept+Origin"},                                     // not a preflight
 		{h.request("GET", "/", nil, ask[:2]...), 200, "GET", read + "Accept+Origin"},
 		{h.request("GET", "/", nil, strange[:2]...), 200, "GET", "Vary=Accept+Origin"},
@@ -204,10 +203,10 @@ func TestCORSFields(t *testing.T) {
 	}
 }
 
-// TestCORSAgrees: of any configuration and any page, a browser lets through what the
-// configuration says, and nothing else.
-func TestCORSAgrees(t *testing.T) {
-	far, saw := serves(t, talkative), map[string]int{}
+// TestCORSAgreesWithModel: for any configuration and page, a browser allows what the
+// configuration allows, and nothing else.
+func TestCORSAgreesWithModel(t *testing.T) {
+	peer, saw := startUpstream(t, talkative), map[string]int{}
 	draw := func(t *rapid.T, from ...string) (some []string) {
 		for _, one := range from {
 			if rapid.Bool().Draw(t, one) {
@@ -224,10 +223,10 @@ func TestCORSAgrees(t *testing.T) {
 		}
 		of.Origins = append(draw(r, append(star, "https://a", "null")...), "https://b")
 		of.Methods, of.Headers = draw(r, append(star, "PUT", "GET")...), draw(r, append(star, "x-a", "Authorization")...)
-		h := build(t, func(c *proxy.Config) { c.Routes = []proxy.Route{{Prefix: "/", CORS: of}} }, far)
+		h := newGateway(t, func(c *proxy.Config) { c.Routes = []proxy.Route{{Prefix: "/", CORS: of}} }, peer)
 		p := page{rapid.SampledFrom([]string{"https://a", "https://b", "https://c", "null"}).Draw(r, "origin"),
 			rapid.SampledFrom([]string{"GET", "POST", "PUT", "DELETE"}).Draw(r, "method"), draw(r, "x-a", "x-b", "authorization"), rapid.Bool().Draw(r, "sent")}
-		if rapid.IntRange(0, 2).Draw(r, "simple") == 0 { // else there would hardly be one that is turned away without being asked about
+		if rapid.IntRange(0, 2).Draw(r, "simple") == 0 { // otherwise hardly any page fails without a preflight
 			p.method, p.headers = "GET", nil
 		}
 		if rapid.IntRange(0, 2).Draw(r, "strange") == 0 {
@@ -257,22 +256,22 @@ func TestCORSAgrees(t *testing.T) {
 			r.Fatalf("said %d times who may", n)
 		}
 	})
-	if len(saw) < 3 && !testing.Short() { // short, too little is drawn to count it
+	if len(saw) < 3 && !testing.Short() { // in short mode too few cases are drawn
 		t.Errorf("only saw %v", saw)
 	}
 }
 
-// TestCORSIsNamed: with credentials nothing is wild.
-func TestCORSIsNamed(t *testing.T) {
+// TestCORSCredentialsForbidWildcards: with credentials, a wildcard is rejected.
+func TestCORSCredentialsForbidWildcards(t *testing.T) {
 	up := []proxy.Upstream{{Name: "app", URLs: nil}}
-	up[0].URLs = append(up[0].URLs, link("http://127.0.0.1:1"))
+	up[0].URLs = append(up[0].URLs, mustURL("http://127.0.0.1:1"))
 	for _, of := range []proxy.CORS{{Origins: []string{"*"}}, {Origins: []string{"https://a"}, Methods: []string{"*"}},
 		{Origins: []string{"https://a"}, Headers: []string{"X-A", "*"}}, {Origins: []string{"https://a"}, Expose: []string{"*"}}} {
 		for _, with := range []bool{false, true} {
 			of.Credentials = with
 			c := proxy.Default()
 			c.Upstreams, c.Routes, c.Tunnels = up, []proxy.Route{{Prefix: "/", CORS: of}}, proxy.NewTunnels()
-			if _, err := proxy.New(c, newStepper()); errors.Is(err, proxy.ErrCORS) != with {
+			if _, err := proxy.New(c, newCorePort()); errors.Is(err, proxy.ErrCORS) != with {
 				t.Errorf("%+v: %v", of, err)
 			}
 		}

@@ -15,24 +15,25 @@ import (
 	"macronode/core/event"
 )
 
-// A recorder is a Port that lets everything through, and keeps what it is told.
+// A recorder is a Port that allows everything and records the reports.
 type recorder struct {
-	told   []event.AttemptOutcome
-	probed int
+	reported []event.AttemptOutcome
+	probed   int
 }
 
-func (r *recorder) Pick(event.Pick) event.Picked        { return event.Picked{} }
-func (r *recorder) Retry(event.Retry) event.Picked      { return event.Picked{} }
-func (r *recorder) Tell(in event.AttemptResult)         { r.told = append(r.told, in.Outcome) }
-func (r *recorder) Probed(event.HealthChecked, Checkup) { r.probed++ }
-func (r *recorder) Failed(in event.AttemptResult) event.RetryDecision {
-	r.Tell(in)
+func (r *recorder) Pick(event.Pick) event.Picked                   { return event.Picked{} }
+func (r *recorder) Retry(event.Retry) event.Picked                 { return event.Picked{} }
+func (r *recorder) Report(in event.AttemptResult)                  { r.reported = append(r.reported, in.Outcome) }
+func (r *recorder) HealthChecked(event.HealthChecked, CheckResult) { r.probed++ }
+func (r *recorder) ReportFailure(in event.AttemptResult) event.RetryDecision {
+	r.Report(in)
 	return event.RetryDecision{}
 }
 
-// TestExhaustionBlamesNoEndpoint: a node that has no file descriptor for one more connection
-// answers 503, and its endpoint has not failed. An endpoint that cannot be reached has.
-func TestExhaustionBlamesNoEndpoint(t *testing.T) {
+// TestExhaustedDescriptorsAreNoEndpointFault: if the node has no file descriptor for a
+// connection, it answers 503, and the endpoint has not failed. An endpoint that cannot be reached
+// has failed.
+func TestExhaustedDescriptorsAreNoEndpointFault(t *testing.T) {
 	for _, c := range []struct {
 		why    syscall.Errno
 		status int
@@ -42,24 +43,24 @@ func TestExhaustionBlamesNoEndpoint(t *testing.T) {
 		{syscall.ECONNREFUSED, 502, event.AttemptUnsent}, {syscall.EADDRNOTAVAIL, 502, event.AttemptUnsent}, {syscall.EHOSTUNREACH, 502, event.AttemptUnsent},
 	} {
 		for _, protocol := range []Protocol{HTTP1, HTTP2} {
-			for _, method := range []string{http.MethodGet, http.MethodDelete} { // over a line and over a Transport
+			for _, method := range []string{http.MethodGet, http.MethodDelete} { // by the HTTP/1.1 pool and by http.Transport
 				port := new(recorder)
-				p := failing(t, port, protocol, c.why)
+				p := newFailingProxy(t, port, protocol, c.why)
 				w := httptest.NewRecorder()
 				p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/", nil))
-				if w.Code != c.status || len(port.told) != 1 || port.told[0] != c.want {
-					t.Errorf("%v, %s, protocol %d: %d, %v; want %d, %v", c.why, method, protocol, w.Code, port.told, c.status, c.want)
+				if w.Code != c.status || len(port.reported) != 1 || port.reported[0] != c.want {
+					t.Errorf("%v, %s, protocol %d: %d, %v; want %d, %v", c.why, method, protocol, w.Code, port.reported, c.status, c.want)
 				}
 			}
 		}
 	}
 }
 
-// TestACheckThatHasNoDescriptorIsNone: nothing is learnt of an endpoint that was not asked.
-func TestACheckThatHasNoDescriptorIsNone(t *testing.T) {
+// TestCheckWithoutDescriptorIsIgnored: a check without a connection changes nothing.
+func TestCheckWithoutDescriptorIsIgnored(t *testing.T) {
 	for why, want := range map[syscall.Errno]int{syscall.EMFILE: 0, syscall.ECONNREFUSED: 1} {
 		port := new(recorder)
-		p := failing(t, port, HTTP1, why)
+		p := newFailingProxy(t, port, HTTP1, why)
 		ctx, stop := context.WithCancel(t.Context())
 		asked := make(chan struct{}, 16)
 		fails := p.checker.DialContext
@@ -72,7 +73,7 @@ func TestACheckThatHasNoDescriptorIsNone(t *testing.T) {
 		}
 		over := make(chan struct{})
 		go func() { defer close(over); _ = p.Run(ctx) }()
-		for range 2 { // the second is asked behind all that the first brings about
+		for range 2 { // the second happens after all effects of the first
 			<-asked
 		}
 		stop()
@@ -83,13 +84,13 @@ func TestACheckThatHasNoDescriptorIsNone(t *testing.T) {
 	}
 }
 
-// failing is a proxy that gets no connection.
-func failing(t *testing.T, port Port, protocol Protocol, why syscall.Errno) *Proxy {
+// newFailingProxy returns a proxy whose dials fail.
+func newFailingProxy(t *testing.T, port Port, protocol Protocol, why syscall.Errno) *Proxy {
 	t.Helper()
 	c := Default()
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
 	c.Log = slog.New(slog.DiscardHandler)
-	c.Upstreams = []Upstream{{Name: "app", URLs: []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}}, Protocol: protocol, Check: "/", Every: time.Millisecond, Wait: time.Second}}
+	c.Upstreams = []Upstream{{Name: "app", URLs: []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}}, Protocol: protocol, HealthPath: "/", CheckInterval: time.Millisecond, CheckTimeout: time.Second}}
 	c.Routes = []Route{{Prefix: "/"}}
 	p, err := New(c, port)
 	if err != nil {
@@ -98,8 +99,8 @@ func failing(t *testing.T, port Port, protocol Protocol, why syscall.Errno) *Pro
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", why)}
 	}
-	p.transport.DialContext, p.checker.DialContext, p.lines["127.0.0.1:1"].dial = dial, dial, dial
-	p.greeters[HTTP2].dial = dial
+	p.transport.DialContext, p.checker.DialContext, p.h1Pools["127.0.0.1:1"].dial = dial, dial, dial
+	p.dialers[HTTP2].dial = dial
 	t.Cleanup(p.Retire)
 	return p
 }

@@ -14,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"macronode/adapters/nettest"
 	"macronode/adapters/proxy"
 )
 
-// echo answers with what it was sent.
+// echo answers with the request that it received.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	w.Header().Set("X-Saw", fmt.Sprintf("%s %s %s %d %q %v", r.Method, r.Host, r.RequestURI, r.ContentLength, r.TransferEncoding, err))
@@ -27,8 +28,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-func TestARequestGoesThrough(t *testing.T) {
-	h := build(t, nil, serves(t, echo))
+func TestRequestIsForwarded(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, echo))
 	for _, c := range []struct{ method, path, body, want string }{
 		{"GET", "/a/b?x=1;y=%zz", "", `GET HOST /a/b?x=1;y=%zz 0 [] <nil>`},
 		{"POST", "/a%2fb//c%20d", "hello", `POST HOST /a%2fb//c%20d 5 [] <nil>`},
@@ -42,19 +43,19 @@ func TestARequestGoesThrough(t *testing.T) {
 			t.Errorf("%s %s: %d, %s, %d bytes, %v, want %s", c.method, c.path, a.status, a.header.Get("X-Saw"), len(a.body), a.err, want)
 		}
 	}
-	// A body of unknown length stays one.
+	// a body of unknown length stays one
 	a := h.do(h.request("POST", "/", io.MultiReader(strings.NewReader("un"), strings.NewReader("known"))))
 	if a.body != "unknown" || !strings.HasSuffix(a.header.Get("X-Saw"), ` -1 ["chunked"] <nil>`) {
 		t.Errorf("%q, %s", a.body, a.header.Get("X-Saw"))
 	}
-	if got := h.port.endings(); got != strings.Repeat(" answered completed", 5) {
+	if got := h.port.results(); got != strings.Repeat(" answered completed", 5) {
 		t.Error(got)
 	}
 }
 
-// Answers without a body say what they said.
-func TestAnswersWithoutABody(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+// Responses without a body keep their fields.
+func TestResponsesWithoutBody(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/204":
 			w.WriteHeader(204)
@@ -77,9 +78,9 @@ func TestAnswersWithoutABody(t *testing.T) {
 	}
 }
 
-// Fields of one connection end there, both ways, those that Connection names among them.
-func TestHopByHop(t *testing.T) {
-	h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+// Hop-by-hop fields are removed in both directions, including those that Connection names.
+func TestHopByHopFieldsAreRemoved(t *testing.T) {
+	h := newGateway(t, nil, servesRaw(t, func(c net.Conn, _ *bufio.Reader) {
 		_, _ = fmt.Fprint(c, "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Their-Own\r\nX-Their-Own: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n"+
 			"Upgrade: h2c\r\nX-Goes: 1\r\nContent-Length: 2\r\n\r\nok")
 	}))
@@ -89,7 +90,7 @@ func TestHopByHop(t *testing.T) {
 			t.Errorf("%s came: %q", name, got)
 		}
 	}
-	h = build(t, nil, serves(t, echo))
+	h = newGateway(t, nil, startUpstream(t, echo))
 	_, in := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, x-own , X-Forwarded-For\r\nX-Own: 1\r\nX-Forwarded-For: 6.6.6.6\r\nTE: trailers, deflate\r\nProxy-Authorization: b\r\n" +
 		"Proxy-Connection: c\r\nKeep-Alive: d\r\nTrailer: X-Sum\r\nX-Goes: 1\r\n\r\n")
 	res, err := http.ReadResponse(in, nil)
@@ -104,9 +105,9 @@ func TestHopByHop(t *testing.T) {
 	}
 }
 
-// TestLastFields: an answer that says that it is the last of its connection may name fields of
-// that as well, however it comes.
-func TestLastFields(t *testing.T) {
+// TestConnectionFieldsOfLastResponse: a response with Connection: close may name other fields of
+// the connection, however it arrives.
+func TestConnectionFieldsOfLastResponse(t *testing.T) {
 	const status, fields = "HTTP/1.1 200 OK\r\n", "Connection: close, X-Secret\r\nX-Secret: 1\r\nConnection: X-Other\r\nX-Other: 2\r\nX-Goes: 3\r\n"
 	const end = "Content-Length: 2\r\n\r\nok"
 	for name, parts := range map[string][]string{
@@ -116,7 +117,7 @@ func TestLastFields(t *testing.T) {
 		"long":       {status + "X-Long: " + strings.Repeat("x", 30<<10) + "\r\n" + fields + end},
 		"behind 103": {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + status + fields + end},
 	} {
-		h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+		h := newGateway(t, nil, servesRaw(t, func(c net.Conn, _ *bufio.Reader) {
 			for _, part := range parts {
 				_, _ = io.WriteString(c, part)
 			}
@@ -128,10 +129,10 @@ func TestLastFields(t *testing.T) {
 	}
 }
 
-// TestABlankBeforeTheColon: a field that some would take for a length, and others for none, is
-// no answer.
-func TestABlankBeforeTheColon(t *testing.T) {
-	h := build(t, nil, says(t, "HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabcdef"))
+// TestBlankBeforeColonIsRejected: a field name with a blank, which parsers read differently,
+// makes the response invalid.
+func TestBlankBeforeColonIsRejected(t *testing.T) {
+	h := newGateway(t, nil, respondsWith(t, "HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabcdef"))
 	for _, method := range []string{"GET", "DELETE"} {
 		if a := h.do(h.request(method, "/", nil)); a.status != 502 {
 			t.Errorf("%s: %d %q, %v", method, a.status, a.body, a.header)
@@ -139,8 +140,8 @@ func TestABlankBeforeTheColon(t *testing.T) {
 	}
 }
 
-// Who asks is told by the proxy alone, unless the peer is one whose word is taken.
-func TestForwarded(t *testing.T) {
+// Fields that describe the client are set by the proxy alone, unless the peer is a trusted proxy.
+func TestForwardedFieldsOfTrustedProxies(t *testing.T) {
 	for name, c := range map[string]struct {
 		trusted []netip.Prefix
 		want    map[string]string
@@ -149,7 +150,7 @@ func TestForwarded(t *testing.T) {
 		"a proxy": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, map[string]string{"X-Forwarded-For": "9.9.9.9, 8.8.8.8, 127.0.0.1",
 			"X-Forwarded-Proto": "https", "X-Forwarded-Host": "shop.example", "Forwarded": `for=9.9.9.9, for=127.0.0.1;host="HOST";proto=https`}},
 	} {
-		h := build(t, func(c2 *proxy.Config) { c2.Trusted = c.trusted }, serves(t, echo))
+		h := newGateway(t, func(c2 *proxy.Config) { c2.TrustedProxies = c.trusted }, startUpstream(t, echo))
 		r := h.request("GET", "/", nil, "X-Forwarded-For", "9.9.9.9", "X-Forwarded-For", "8.8.8.8", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "shop.example",
 			"Forwarded", "for=9.9.9.9", "X-Real-Ip", "1.1.1.1", "X_Forwarded_For", "2.2.2.2", "X-Forwarded-Port", "1", "X_real_IP", "3.3.3.3", "Via", "1.1 other")
 		a := h.do(r)
@@ -170,9 +171,9 @@ func TestForwarded(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	h := build(t, nil, serves(t, echo))
+	h := newGateway(t, nil, startUpstream(t, echo))
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-	for said, goes := range map[string]string{
+	for header, goes := range map[string]string{
 		"":                                                    "",
 		"00-" + trace + "-" + span + "-01":                    "01",
 		"00-" + trace + "-" + span + "-00":                    "00",
@@ -184,16 +185,16 @@ func TestTrace(t *testing.T) {
 		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "",
 		"nonsense": "",
 	} {
-		a := h.get("/", "Traceparent", said, "Tracestate", "a=1")
+		a := h.get("/", "Traceparent", header, "Tracestate", "a=1")
 		got := a.header["Saw-Traceparent"]
 		if goes == "" {
 			if got != nil || a.header["Saw-Tracestate"] != nil {
-				t.Errorf("%q becomes %q, state %q: no trace is to be begun", said, got, a.header["Saw-Tracestate"])
+				t.Errorf("%q becomes %q, state %q: no trace is to be begun", header, got, a.header["Saw-Tracestate"])
 			}
 			continue
 		}
 		if len(got) != 1 || len(got[0]) != 55 || got[0][3:35] != trace || got[0][36:52] == span || got[0][53:] != goes || a.header.Get("Saw-Tracestate") != "a=1" {
-			t.Errorf("%q becomes %q, state %q", said, got, a.header.Get("Saw-Tracestate"))
+			t.Errorf("%q becomes %q, state %q", header, got, a.header.Get("Saw-Tracestate"))
 		}
 	}
 	if a := h.get("/", "Tracestate", "a=1"); a.header["Saw-Traceparent"] != nil || a.header["Saw-Tracestate"] != nil {
@@ -201,7 +202,7 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Only what is idempotent and whole is sent again, and never after a byte of it.
+// Only an idempotent and complete request is sent again, and never after a byte of its response.
 func TestRetries(t *testing.T) {
 	for _, c := range []struct {
 		name, method, body string
@@ -224,24 +225,24 @@ func TestRetries(t *testing.T) {
 		var first string
 		switch c.first {
 		case "refuse":
-			first = refuses(t)
+			first = nettest.RefusingAddress(t)
 		case "hang up":
-			first = speaks(t, func(conn net.Conn, r *bufio.Reader) {
+			first = servesRaw(t, func(conn net.Conn, r *bufio.Reader) {
 				if c.body != "" {
 					_, _ = r.ReadByte()
 				}
 			})
 		default:
-			first = says(t, c.first)
+			first = respondsWith(t, c.first)
 		}
-		h := build(t, nil, first, serves(t, echo))
+		h := newGateway(t, nil, first, startUpstream(t, echo))
 		var body io.Reader
 		if c.body != "" {
 			body = strings.NewReader(c.body)
 		}
 		a := h.do(h.request(c.method, "/", body))
-		h.port.idle(t)
-		if got := h.port.endings(); a.status != c.status || got != c.want {
+		h.port.requireIdle(t)
+		if got := h.port.results(); a.status != c.status || got != c.want {
 			t.Errorf("%s: %d %v,%s, want %d,%s", c.name, a.status, a.err, got, c.status, c.want)
 		}
 		if a.status == 200 && a.body != c.body {
@@ -250,11 +251,11 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// What is not idempotent is sent once, whatever its client says of it: an end of a connection
-// that was kept is no reason to send it again.
-func TestAKeyIsNoRetry(t *testing.T) {
+// A request that is not idempotent is sent once, even with an idempotency key, and even if a
+// reused connection ends.
+func TestIdempotencyKeyCausesNoRetry(t *testing.T) {
 	var posts atomic.Int64
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "POST" && posts.Add(1) > 1 {
 			panic(http.ErrAbortHandler)
 		}
@@ -273,8 +274,8 @@ func TestAKeyIsNoRetry(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is never a shorter success.
-func TestNoSilentTruncation(t *testing.T) {
+// A truncated response is never complete for the client.
+func TestTruncatedResponseAbortsConnection(t *testing.T) {
 	big := strings.Repeat("x", 100<<10)
 	for name, c := range map[string]string{
 		"short":                 "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
@@ -284,15 +285,15 @@ func TestNoSilentTruncation(t *testing.T) {
 		"no chunk":              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
 		"no end of the trailer": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n5\r\nhello\r\n0\r\nX-A: 1\r\n",
 	} {
-		h := build(t, nil, says(t, c))
+		h := newGateway(t, nil, respondsWith(t, c))
 		a := h.get("/")
 		if a.err == nil {
 			t.Errorf("%s: %d, %d bytes, and no error", name, a.status, len(a.body))
 		}
-		if got := h.port.endings(); got != " answered truncated" {
+		if got := h.port.results(); got != " answered truncated" {
 			t.Errorf("%s:%s", name, got)
 		}
-		// A client of HTTP/1.0 knows no other end of an answer than that of its connection.
+		// For an HTTP/1.0 client the end of the connection is the end of the response.
 		_, in := h.raw("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
 		res, err := http.ReadResponse(in, nil)
 		if err == nil {
@@ -302,52 +303,51 @@ func TestNoSilentTruncation(t *testing.T) {
 			t.Errorf("%s: HTTP/1.0, and no error", name)
 		}
 	}
-	// What is longer than it says is what it says.
-	h := build(t, nil, says(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more: HTTP/1.1 200 OK\r\n\r\n"))
+	// Data beyond the length of a response is dropped.
+	h := newGateway(t, nil, respondsWith(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more: HTTP/1.1 200 OK\r\n\r\n"))
 	if a := h.get("/"); a.body != "hello" || a.err != nil {
 		t.Errorf("%q, %v", a.body, a.err)
 	}
 }
 
-// An upstream that does not answer in time is told of; one that a client did not give
-// the time is not blamed.
-func TestDeadlines(t *testing.T) {
+// An upstream that exceeds the deadline has failed. If the deadline is the client's, it has not.
+func TestDeadlinesOfRouteAndClient(t *testing.T) {
 	hangs := func() string {
-		return speaks(t, func(c net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() }) // until the connection ends
+		return servesRaw(t, func(c net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() }) // until the connection ends
 	}
-	h := build(t, func(c *proxy.Config) { c.Deadline = 50 * time.Millisecond }, hangs())
-	if a := h.get("/"); a.status != 504 || h.port.endings() != " timed_out" {
-		t.Errorf("%d %s", a.status, h.port.endings())
+	h := newGateway(t, func(c *proxy.Config) { c.DefaultDeadline = 50 * time.Millisecond }, hangs())
+	if a := h.get("/"); a.status != 504 || h.port.results() != " timed_out" {
+		t.Errorf("%d %s", a.status, h.port.results())
 	}
-	h = build(t, func(c *proxy.Config) {
-		c.Deadline = time.Hour
+	h = newGateway(t, func(c *proxy.Config) {
+		c.DefaultDeadline = time.Hour
 		c.Routes[0].Deadline = 50 * time.Millisecond
 	}, hangs())
-	if a := h.get("/"); a.status != 504 || h.port.endings() != " timed_out" {
-		t.Errorf("route: %d %s", a.status, h.port.endings())
+	if a := h.get("/"); a.status != 504 || h.port.results() != " timed_out" {
+		t.Errorf("route: %d %s", a.status, h.port.results())
 	}
-	h = build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, hangs())
-	if a := h.get("/", proxy.DeadlineHeader, "50"); a.status != 504 || h.port.endings() != " abandoned" {
-		t.Errorf("client: %d %s", a.status, h.port.endings())
+	h = newGateway(t, func(c *proxy.Config) { c.DefaultDeadline = time.Hour }, hangs())
+	if a := h.get("/", proxy.DeadlineHeader, "50"); a.status != 504 || h.port.results() != " abandoned" {
+		t.Errorf("client: %d %s", a.status, h.port.results())
 	}
-	h = build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, serves(t, echo))
-	for said, want := range map[string]func(string) bool{
+	h = newGateway(t, func(c *proxy.Config) { c.DefaultDeadline = time.Hour }, startUpstream(t, echo))
+	for header, want := range map[string]func(string) bool{
 		"":         func(s string) bool { return len(s) == 7 && s <= "3600000" },
 		"10000":    func(s string) bool { return len(s) == 4 || s == "10000" },
 		"99999999": func(s string) bool { return len(s) == 7 },
 		"-1":       func(s string) bool { return len(s) == 7 },
 		"soon":     func(s string) bool { return len(s) == 7 },
 	} {
-		if a := h.get("/", proxy.DeadlineHeader, said); !want(a.header.Get("Saw-" + proxy.DeadlineHeader)) {
-			t.Errorf("%q becomes %q", said, a.header["Saw-"+proxy.DeadlineHeader])
+		if a := h.get("/", proxy.DeadlineHeader, header); !want(a.header.Get("Saw-" + proxy.DeadlineHeader)) {
+			t.Errorf("%q becomes %q", header, a.header["Saw-"+proxy.DeadlineHeader])
 		}
 	}
 }
 
-// A client that leaves takes its request along.
-func TestAClientThatLeaves(t *testing.T) {
+// A client that disconnects cancels its request.
+func TestDisconnectedClientCancelsRequest(t *testing.T) {
 	in, gone := make(chan struct{}), make(chan struct{})
-	h := build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, func(c *proxy.Config) { c.DefaultDeadline = time.Hour }, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/stream" {
 			w.WriteHeader(200)
 			_ = http.NewResponseController(w).Flush()
@@ -362,7 +362,7 @@ func TestAClientThatLeaves(t *testing.T) {
 		go func() {
 			res, err := h.http.Do(h.request("GET", path, nil).WithContext(ctx))
 			if err == nil {
-				leave() // with the header of an answer
+				leave() // after the header of a response
 				_, err = io.Copy(io.Discard, res.Body)
 				res.Body.Close()
 			}
@@ -377,17 +377,17 @@ func TestAClientThatLeaves(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		leave()
-		h.port.idle(t)
+		h.port.requireIdle(t)
 	}
-	if got := h.port.endings(); got != " abandoned answered abandoned" {
+	if got := h.port.results(); got != " abandoned answered abandoned" {
 		t.Error(got)
 	}
 }
 
-// TestIDsOfAnAnswer are those that the proxy was given, whatever the upstream says; upstreams
-// are sent none in another spelling.
-func TestIDsOfAnAnswer(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+// TestUpstreamCannotOverrideIDs: responses have the ids of the gateway, and upstreams get none in
+// another spelling.
+func TestUpstreamCannotOverrideIDs(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "theirs")
 		w.Header().Set("X-Decision-Id", "theirs")
 		echo(w, r)

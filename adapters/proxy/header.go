@@ -10,13 +10,13 @@ import (
 	"macronode/adapters/httpcheck"
 )
 
-// DeadlineHeader is how many milliseconds the client goes on waiting. What is left of
-// them, or of the route's deadline, is told to the upstream under the same name.
+// DeadlineHeader is the time in milliseconds that the client continues to wait. The upstream gets
+// the remaining time, or that of the route's deadline, in the same field.
 const DeadlineHeader = "X-Deadline-Ms"
 
-// hop reports a field that is of one connection alone, or said otherwise: a request of HTTP/2 may
-// have Host beside :authority.
-func hop(name string) bool {
+// isHopByHop reports whether a field concerns one connection, or is set elsewhere: an HTTP/2
+// request may have Host beside :authority.
+func isHopByHop(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Host":
 		return true
@@ -24,9 +24,9 @@ func hop(name string) bool {
 	return false
 }
 
-// ours reports a field by which an upstream is told who asks: only the proxy says it, in
-// whatever spelling it comes.
-func ours(name string) bool {
+// isSetByProxy reports whether a field describes the client to an upstream. Only the proxy sets
+// such a field, in any spelling.
+func isSetByProxy(name string) bool {
 	if len(name) < len("Forwarded") {
 		return false
 	}
@@ -34,7 +34,7 @@ func ours(name string) bool {
 	switch name = hyphened(name); name {
 	case "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", DeadlineHeader:
 		return true
-	case "X-Request-Id", "X-Decision-Id": // set before the request came here; in another spelling they would contradict that
+	case "X-Request-Id", "X-Decision-Id": // set before the request arrived here; another spelling would contradict it
 		return respelled
 	}
 	return strings.HasPrefix(name, "X-Forwarded-")
@@ -49,32 +49,32 @@ func hyphened(name string) string {
 	return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 }
 
-// disguised reports whether name is, but for an underscore, the name of a field that frames
-// the message or that is of one connection alone.
-func disguised(name string) bool {
+// isDisguised reports whether name is, except for an underscore, the name of a hop-by-hop field
+// or of one that frames the message.
+func isDisguised(name string) bool {
 	if strings.IndexByte(name, '_') < 0 {
 		return false
 	}
 	name = hyphened(name)
-	return hop(name) || name == "Content-Length"
+	return isHopByHop(name) || name == "Content-Length"
 }
 
-// dropped reports whether a field of a request is not sent on.
-func dropped(name string) bool { return ours(name) || disguised(name) }
+// isDropped reports whether a field of a request is not forwarded.
+func isDropped(name string) bool { return isSetByProxy(name) || isDisguised(name) }
 
-// behind leaves of trailers those that may come behind a body, by RFC 9110, 6.5.1: what says how a
-// message is framed, where it goes, who asks, what its body is, or what a store or a client does
-// with it comes before the body or not at all. So it is both ways, whatever either side announced.
-func behind(trailer, header http.Header) {
+// removeHeaderOnlyFields removes trailers that RFC 9110, 6.5.1 forbids: fields for framing,
+// routing, authentication, the description of the body, and caching. It applies in both
+// directions, whatever was announced.
+func removeHeaderOnlyFields(trailer, header http.Header) {
 	for name := range trailer {
-		if plain := hyphened(name); hop(plain) || ours(plain) || upfront(plain) || listed(header["Connection"], name) {
+		if plain := hyphened(name); isHopByHop(plain) || isSetByProxy(plain) || isHeaderOnly(plain) || containsToken(header["Connection"], name) {
 			delete(trailer, name)
 		}
 	}
 }
 
-// upfront reports a field that counts in a header alone.
-func upfront(name string) bool {
+// isHeaderOnly reports whether a field is valid only in a header.
+func isHeaderOnly(name string) bool {
 	switch name {
 	case "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Max-Forwards", "Authorization", "Www-Authenticate", "Realm", "Cookie", "Set-Cookie",
 		"Expect", "Range", "Pragma", "Cache-Control", "Age", "Date", "Expires", "Location", "Retry-After", "Vary", "X-Request-Id", "X-Decision-Id":
@@ -83,11 +83,11 @@ func upfront(name string) bool {
 	return strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "Access-Control-")
 }
 
-// listed reports that Connection names a field.
-func listed(connection []string, name string) bool {
+// containsToken reports whether a list of tokens, such as Connection, contains a name.
+func containsToken(connection []string, name string) bool {
 	for _, line := range connection {
-		for one := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(one), name) {
+		for token := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(token), name) {
 				return true
 			}
 		}
@@ -95,12 +95,12 @@ func listed(connection []string, name string) bool {
 	return false
 }
 
-// special reports that Connection names more than what is dropped anyway.
-func special(connection []string) bool {
+// namesOtherFields reports whether Connection names fields that would otherwise be forwarded.
+func namesOtherFields(connection []string) bool {
 	for _, line := range connection {
-		for one := range strings.SplitSeq(line, ",") {
-			one = strings.TrimSpace(one)
-			if one != "" && !strings.EqualFold(one, "close") && !hop(http.CanonicalHeaderKey(one)) {
+		for token := range strings.SplitSeq(line, ",") {
+			token = strings.TrimSpace(token)
+			if token != "" && !strings.EqualFold(token, "close") && !isHopByHop(http.CanonicalHeaderKey(token)) {
 				return true
 			}
 		}
@@ -108,111 +108,111 @@ func special(connection []string) bool {
 	return false
 }
 
-// pass puts the fields that go further into to. Their values are shared.
-func pass(to, from http.Header, drop func(string) bool) {
+// copyFields copies the fields that are forwarded. Their values are shared.
+func copyFields(to, from http.Header, drop func(string) bool) {
 	connection := from["Connection"]
-	named := special(connection)
+	named := namesOtherFields(connection)
 	for name, values := range from {
-		if !hop(name) && (drop == nil || !drop(name)) && (!named || !listed(connection, name)) {
+		if !isHopByHop(name) && (drop == nil || !drop(name)) && (!named || !containsToken(connection, name)) {
 			to[name] = values
 		}
 	}
 }
 
-// request is the header of a request as an upstream is sent it.
-func (p *Proxy) request(r *http.Request, left time.Duration) http.Header {
-	return p.fill(make(http.Header, len(r.Header)+8), r, left)
+// requestHeader returns the header of a request to an upstream.
+func (p *Proxy) requestHeader(r *http.Request, left time.Duration) http.Header {
+	return p.fillHeader(make(http.Header, len(r.Header)+8), r, left)
 }
 
-// fill is the same, written into an empty one.
-func (p *Proxy) fill(h http.Header, r *http.Request, left time.Duration) http.Header {
-	pass(h, r.Header, dropped)
-	values := make([]string, 0, 8) // of one allocation
+// fillHeader fills the empty header h.
+func (p *Proxy) fillHeader(h http.Header, r *http.Request, left time.Duration) http.Header {
+	copyFields(h, r.Header, isDropped)
+	values := make([]string, 0, 8) // one allocation
 	set := func(name, value string) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	p.forwarded(r, h, set)
+	p.setForwarded(r, h, set)
 	if parent := traceparent(r, h); parent != "" {
 		set("Traceparent", parent)
 	}
 	set(DeadlineHeader, strconv.FormatInt(max(1, left.Milliseconds()), 10))
 	set("Via", via(r))
-	if listed(r.Header["Te"], "trailers") {
+	if containsToken(r.Header["Te"], "trailers") {
 		set("Te", "trailers")
 	}
-	if _, said := h["User-Agent"]; !said {
-		set("User-Agent", "") // none, rather than that of the library
+	if _, isSet := h["User-Agent"]; !isSet {
+		set("User-Agent", "") // suppresses the default of net/http
 	}
 	return h
 }
 
-// singly spells fields such that net/http does not know them, by which it sends a request again
-// that is not idempotent. Names are the same in small letters.
-func singly(h http.Header) {
+// hideIdempotencyKey changes the case of field names by which net/http would resend a request
+// that is not idempotent. Field names are not case-sensitive.
+func hideIdempotencyKey(h http.Header) {
 	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if values, said := h[name]; said {
+		if values, isSet := h[name]; isSet {
 			delete(h, name)
 			h[strings.ToLower(name)] = values
 		}
 	}
 }
 
-// via is the way that a request took, this proxy at its end.
-func via(r *http.Request) (way string) {
+// via returns the value of Via with this proxy at its end.
+func via(r *http.Request) (protocol string) {
 	switch {
 	case r.ProtoMajor == 2:
-		way = "2.0 macronode"
+		protocol = "2.0 macronode"
 	case r.ProtoAtLeast(1, 1):
-		way = "1.1 macronode"
+		protocol = "1.1 macronode"
 	default:
-		way = "1.0 macronode"
+		protocol = "1.0 macronode"
 	}
 	if before := r.Header["Via"]; len(before) > 0 {
-		way = strings.Join(before, ", ") + ", " + way
+		protocol = strings.Join(before, ", ") + ", " + protocol
 	}
-	return way
+	return protocol
 }
 
-// forwarded tells an upstream who asked. What others said of that is passed on only when
-// the peer is a proxy whose word is taken.
-func (p *Proxy) forwarded(r *http.Request, h http.Header, set func(name, value string)) {
-	peer, known := address(r.RemoteAddr)
+// setForwarded sets the fields that describe the client. Existing values are kept only if the
+// peer is a trusted proxy.
+func (p *Proxy) setForwarded(r *http.Request, h http.Header, set func(name, value string)) {
+	peer, known := parseAddress(r.RemoteAddr)
 	proto := "http"
 	if r.TLS != nil {
 		proto = "https"
 	}
-	host, by := r.Host, ""
+	host, peers := r.Host, ""
 	if known {
-		by = peer.String()
-		if p.trusted(peer) {
+		peers = peer.String()
+		if p.isTrustedProxy(peer) {
 			if prior := r.Header["X-Forwarded-For"]; len(prior) > 0 {
-				by = strings.Join(prior, ", ") + ", " + by
+				peers = strings.Join(prior, ", ") + ", " + peers
 			}
-			if said := r.Header["X-Forwarded-Proto"]; len(said) == 1 && (said[0] == "http" || said[0] == "https") {
-				proto = said[0]
+			if values := r.Header["X-Forwarded-Proto"]; len(values) == 1 && (values[0] == "http" || values[0] == "https") {
+				proto = values[0]
 			}
-			if said := r.Header["X-Forwarded-Host"]; len(said) == 1 {
-				if _, ok := httpcheck.Host(said[0]); ok {
-					host = said[0]
+			if values := r.Header["X-Forwarded-Host"]; len(values) == 1 {
+				if _, ok := httpcheck.Host(values[0]); ok {
+					host = values[0]
 				}
 			}
 			if prior := r.Header["Forwarded"]; len(prior) > 0 {
-				set("Forwarded", strings.Join(prior, ", ")+", "+element(peer, r.Host, proto))
+				set("Forwarded", strings.Join(prior, ", ")+", "+forwardedElement(peer, r.Host, proto))
 			}
 		}
 	}
-	if by != "" {
-		set("X-Forwarded-For", by)
+	if peers != "" {
+		set("X-Forwarded-For", peers)
 	}
-	if host != "" { // a request of HTTP/1.0 may have none
+	if host != "" { // an HTTP/1.0 request may have none
 		set("X-Forwarded-Host", host)
 	}
 	set("X-Forwarded-Proto", proto)
 }
 
-// element is a hop as RFC 7239 writes it.
-func element(peer netip.Addr, host, proto string) string {
+// forwardedElement returns an element of Forwarded (RFC 7239).
+func forwardedElement(peer netip.Addr, host, proto string) string {
 	by := peer.String()
 	if peer.Is6() {
 		by = `"[` + by + `]"`
@@ -223,9 +223,9 @@ func element(peer netip.Addr, host, proto string) string {
 	return "for=" + by + host + ";proto=" + proto
 }
 
-// trusted reports that a peer is a proxy whose word is taken.
-func (p *Proxy) trusted(peer netip.Addr) bool {
-	for _, net := range p.config.Trusted {
+// isTrustedProxy reports whether the forwarding fields of a peer are trusted.
+func (p *Proxy) isTrustedProxy(peer netip.Addr) bool {
+	for _, net := range p.config.TrustedProxies {
 		if net.Contains(peer) {
 			return true
 		}
@@ -233,11 +233,11 @@ func (p *Proxy) trusted(peer netip.Addr) bool {
 	return false
 }
 
-// address is an address, with a port or without.
-func address(said string) (netip.Addr, bool) {
-	if at, err := netip.ParseAddrPort(said); err == nil {
+// parseAddress parses an address with or without a port.
+func parseAddress(text string) (netip.Addr, bool) {
+	if at, err := netip.ParseAddrPort(text); err == nil {
 		return at.Addr().Unmap().WithZone(""), true
 	}
-	at, err := netip.ParseAddr(strings.Trim(said, "[]"))
+	at, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	return at.Unmap().WithZone(""), err == nil
 }

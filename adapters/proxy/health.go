@@ -13,19 +13,19 @@ import (
 	"macronode/core/event"
 )
 
-// A Checkup is what one health check met.
-type Checkup struct {
-	Endpoint string  // its URL
-	Symptom  Symptom // Fine: it answered well
-	Status   int     // of its answer; 0: there was none
+// A CheckResult is the result of one health check.
+type CheckResult struct {
+	Endpoint string        // its URL
+	Reason   FailureReason // NoFailure: healthy
+	Status   int           // of the response; 0: there was none
 }
 
-// Run asks each endpoint of an upstream that has a check how it is, until ctx ends.
+// Run checks the endpoints of all upstreams that have a health check, until ctx ends.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.running.Wait()
 	for i := range p.config.Upstreams {
 		u := &p.config.Upstreams[i]
-		if u.Check == "" {
+		if u.HealthPath == "" {
 			continue
 		}
 		for n, at := range u.URLs {
@@ -35,26 +35,27 @@ func (p *Proxy) Run(ctx context.Context) error {
 			p.running.Add(1)
 			go func() {
 				defer p.running.Done()
-				p.watch(ctx, u, event.HealthChecked{Upstream: uint16(i), Endpoint: uint8(n)}, &endpoint{at, u.Protocol})
+				p.watchEndpoint(ctx, u, event.HealthChecked{Upstream: uint16(i), Endpoint: uint8(n)}, &endpoint{at, u.Protocol})
 			}()
 		}
 	}
 	return nil
 }
 
-// watch asks one endpoint, at times that chance moves by a tenth, so that many do not ask at once.
-func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.HealthChecked, at *endpoint) {
+// watchEndpoint checks one endpoint periodically. The interval varies by 5 % in each direction,
+// so that checks do not coincide.
+func (p *Proxy) watchEndpoint(ctx context.Context, u *Upstream, result event.HealthChecked, at *endpoint) {
 	for {
-		met := Checkup{Endpoint: at.String()}
-		met.Symptom, met.Status = p.check(ctx, u, at)
+		check := CheckResult{Endpoint: at.String()}
+		check.Reason, check.Status = p.checkEndpoint(ctx, u, at)
 		if ctx.Err() != nil {
 			return
 		}
-		if met.Symptom != ResourceExhausted { // else nothing is known of the endpoint
-			told.Healthy = met.Symptom == Fine
-			p.port.Probed(told, met)
+		if check.Reason != ResourceExhausted { // otherwise the state of the endpoint is unknown
+			result.Healthy = check.Reason == NoFailure
+			p.port.HealthChecked(result, check)
 		}
-		pause := time.NewTimer(u.Every - u.Every/20 + time.Duration(rand.Int64N(int64(u.Every/10)+1)))
+		pause := time.NewTimer(u.CheckInterval - u.CheckInterval/20 + time.Duration(rand.Int64N(int64(u.CheckInterval/10)+1)))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -64,49 +65,50 @@ func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.HealthChecked
 	}
 }
 
-// check asks once, over a connection of its own, by what requests are asked by.
-func (p *Proxy) check(ctx context.Context, u *Upstream, at *endpoint) (met Symptom, status int) {
-	ctx, cancel := context.WithTimeout(ctx, u.Wait)
+// checkEndpoint sends one check over its own connection, with the protocol of requests.
+func (p *Proxy) checkEndpoint(ctx context.Context, u *Upstream, at *endpoint) (reason FailureReason, status int) {
+	ctx, cancel := context.WithTimeout(ctx, u.CheckTimeout)
 	defer cancel()
 	host := u.Host
 	if host == "" {
 		host = at.Host
 	}
-	out := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path + u.Check}, Host: host,
+	out := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path + u.HealthPath}, Host: host,
 		Header: http.Header{"User-Agent": {"macronode-check"}}}
-	ask := p.checker.RoundTrip
-	if s := p.trunks(at); s != nil {
-		conn, err := s.greet(ctx)
+	send := p.checker.RoundTrip
+	if s := p.h2PoolOf(at); s != nil {
+		conn, err := s.connect(ctx)
 		switch {
 		case err != nil:
-			return ailment(ctx, err), 0
+			return checkFailure(ctx, err), 0
 		case conn != nil:
 			defer conn.Close() //nolint:errcheck // its error changes nothing
-			ask = conn.RoundTrip
-		case !s.choice:
-			return Malformed, 0
+			send = conn.RoundTrip
+		case !s.mayChooseHTTP1:
+			return ProtocolError, 0
 		}
 	}
-	res, err := ask(out.WithContext(ctx))
+	res, err := send(out.WithContext(ctx))
 	if err != nil {
-		return ailment(ctx, err), 0
+		return checkFailure(ctx, err), 0
 	}
-	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, size))
-	_ = res.Body.Close() // it was read, or is too long to be of use
+	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, bufferSize))
+	_ = res.Body.Close() // it was read, or is too long
 	switch {
 	case res.StatusCode < 200 || res.StatusCode >= 400:
 		return BadStatus, res.StatusCode
 	case err != nil:
-		return ailment(ctx, err), res.StatusCode
+		return checkFailure(ctx, err), res.StatusCode
 	}
-	return Fine, res.StatusCode
+	return NoFailure, res.StatusCode
 }
 
-// ailment is how a check failed; one that was connected and not answered in its time is late.
-func ailment(ctx context.Context, err error) Symptom {
+// checkFailure returns why a check failed. A timeout after the connection was opened is
+// DeadlineExceeded.
+func checkFailure(ctx context.Context, err error) FailureReason {
 	var op *net.OpError
 	if ctx.Err() != nil && (!errors.As(err, &op) || op.Op != "dial") {
-		return Deadline
+		return DeadlineExceeded
 	}
-	return symptom(err)
+	return failureReason(err)
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // MaxInflaters is the number of zstd bodies that are decompressed at once, each of which may take
-// Window bytes of memory. One more is rejected as busy. Callers without a key have at most half of
-// them, together with those who have one all but two, and one tenant or peer at most a quarter: the
-// rest is left for others.
+// Window bytes of memory. One more is rejected as busy. Callers without a key have at most half
+// of them, all callers but the internal ones all but two, and one tenant or peer at most a
+// quarter.
 const (
 	MaxInflaters        = 16
 	Window              = 8 << 20
@@ -34,15 +34,15 @@ type Inflaters struct {
 // NewInflaters returns Inflaters without a body.
 func NewInflaters() *Inflaters { return &Inflaters{flows: make(map[types.Flow]int, MaxInflaters)} }
 
-// Depth returns how many bodies there are, and how many there may be.
+// Depth returns the number of bodies and its limit.
 func (i *Inflaters) Depth() (taken, of int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.taken, MaxInflaters
 }
 
-// take reports whether one more body of a flow may be decompressed, and counts it. Gzip needs little
-// memory and is not counted.
+// take reports whether one more body of a flow may be decompressed, and counts it. Gzip needs
+// little memory and is not counted.
 func (i *Inflaters) take(of inflate.Coding, by types.Flow) bool {
 	if of != inflate.Zstd {
 		return true
@@ -75,77 +75,77 @@ func (i *Inflaters) give(of inflate.Coding, by types.Flow) {
 	}
 }
 
-// An inflated is a body as an endpoint is sent it by a route that inflates.
+// An inflated is a request body that is decompressed for an endpoint.
 type inflated struct {
-	*body
-	reader *inflate.Reader
-	of     inflate.Coding
-	by     types.Flow
-	places *Inflaters
-	turn   sync.Mutex  // of who reads
-	over   atomic.Bool // the request is
-	closed bool        // and what it took is given back
+	*requestBody
+	reader     *inflate.Reader
+	coding     inflate.Coding
+	flow       types.Flow
+	limiter    *Inflaters
+	readMu     sync.Mutex  // serialises reads
+	hasEnded   atomic.Bool // the request has ended
+	isReleased bool        // the place was given back
 }
 
 func (i *inflated) Read(to []byte) (n int, err error) {
-	i.turn.Lock()
-	err = errOver
-	if !i.over.Load() {
+	i.readMu.Lock()
+	err = errRequestEnded
+	if !i.hasEnded.Load() {
 		n, err = i.reader.Read(to)
 	}
 	switch {
 	case errors.Is(err, inflate.ErrLarge):
-		i.failed.CompareAndSwap(0, uint32(event.PayloadTooLarge))
+		i.problem.CompareAndSwap(0, uint32(event.PayloadTooLarge))
 	case err != nil && !errors.Is(err, io.EOF):
-		i.failed.CompareAndSwap(0, uint32(event.BadRequest)) // unless the client's own failure is noted
+		i.problem.CompareAndSwap(0, uint32(event.BadRequest)) // a failure of the client's connection takes precedence
 	}
-	i.turn.Unlock()
-	i.clear()
+	i.readMu.Unlock()
+	i.release()
 	return n, err
 }
 
-// end gives back what it took, now or when the last read is over.
+// end gives back the place, now or after the current read.
 func (i *inflated) end() {
-	i.over.Store(true)
-	i.clear()
+	i.hasEnded.Store(true)
+	i.release()
 }
 
-// clear is tried behind each read and by end: one of them finds nobody reading.
-func (i *inflated) clear() {
-	if !i.over.Load() || !i.turn.TryLock() {
+// release is called after each read and by end. It does nothing while a read is in progress.
+func (i *inflated) release() {
+	if !i.hasEnded.Load() || !i.readMu.TryLock() {
 		return
 	}
-	defer i.turn.Unlock()
-	if !i.closed {
-		i.closed = true
-		_ = i.reader.Close() // it has no error
-		i.places.give(i.of, i.by)
+	defer i.readMu.Unlock()
+	if !i.isReleased {
+		i.isReleased = true
+		_ = i.reader.Close() // its error is always nil
+		i.limiter.give(i.coding, i.flow)
 	}
 }
 
-// inflate has the body of a request go on inflated, and says why it does not. What is said
-// of the body as it came is said no more.
-func (t *trip) inflate() event.Problem {
+// decompressBody replaces the request body by its decompressed form, and removes the fields that
+// describe the compressed one. It returns the problem if that is not possible.
+func (t *exchange) decompressBody() event.Problem {
 	of, err := inflate.Of(t.r.Header["Content-Encoding"])
 	switch {
 	case err != nil:
 		return event.UnsupportedMedia
 	case of == inflate.Plain:
 		return event.None
-	case t.body != nil && !t.inflaters.take(of, t.course.Flow):
+	case t.body != nil && !t.inflaters.take(of, t.trace.Flow):
 		return event.Busy
 	}
 	for _, name := range [...]string{"Content-Encoding", "Content-Length", "Content-Digest", "Repr-Digest", "Content-Md5"} {
 		delete(t.r.Header, name)
 	}
 	if t.body != nil {
-		t.inflated = &inflated{body: t.body, reader: inflate.New(t.body, of, inflate.Limits{Window: Window}), of: of, by: t.course.Flow, places: t.inflaters}
+		t.inflated = &inflated{requestBody: t.body, reader: inflate.New(t.body, of, inflate.Limits{Window: Window}), coding: of, flow: t.trace.Flow, limiter: t.inflaters}
 	}
 	return event.None
 }
 
-// sent is the body that an endpoint is sent, and its length: -1 is not known.
-func (t *trip) sent() (io.ReadCloser, int64) {
+// outgoingBody returns the body for an endpoint and its length, -1 if unknown.
+func (t *exchange) outgoingBody() (io.ReadCloser, int64) {
 	if t.inflated != nil {
 		return t.inflated, -1
 	}

@@ -28,7 +28,7 @@ func TestInflatersAreShared(t *testing.T) {
 	takes(types.ClassAnon, 3, 9, 0)     //
 	takes(types.ClassAuthed, 1, 9, 4)   // a tenant has a quarter
 	takes(types.ClassAuthed, 2, 9, 2)   // two are left
-	takes(types.ClassInternal, 1, 9, 2) // for the node's own
+	takes(types.ClassInternal, 1, 9, 2) // for internal callers
 	if taken, of := i.Depth(); taken != of || of != MaxInflaters {
 		t.Errorf("%d of %d are taken", taken, of)
 	}
@@ -39,7 +39,7 @@ func TestInflatersAreShared(t *testing.T) {
 	for range 4 {
 		i.give(inflate.Zstd, flow(types.ClassAnon, 1))
 	}
-	takes(types.ClassAnon, 3, 9, 4) // what the first peer had
+	takes(types.ClassAnon, 3, 9, 4) // the places of the first peer
 	if len(i.flows) != 5 {
 		t.Errorf("%d flows are counted, want 5: %v", len(i.flows), i.flows)
 	}

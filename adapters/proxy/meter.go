@@ -2,21 +2,21 @@ package proxy
 
 import "macronode/core/event"
 
-// A Meter says when parts of the bodies of a request may go on. A ResponseWriter that is one
-// is asked before each, of both bodies, and from both sides at once; one that is none lets
-// all go.
+// A Meter limits how many bytes of the bodies of a request are forwarded. If a ResponseWriter
+// implements it, it is asked before each part of both bodies, concurrently. Otherwise there is no
+// limit.
 type Meter interface {
-	// May takes n bytes that may go on at once; Pass waits until they may, or says why they
-	// may not.
-	May(n int) bool
-	Pass(n int) event.Problem
-	// Took tells of bytes that went and that were not written to the ResponseWriter.
-	Took(n int)
+	// TryTake takes n bytes if they may be forwarded at once. Wait waits until they may, or
+	// returns the problem.
+	TryTake(n int) bool
+	Wait(n int) event.Problem
+	// Count counts bytes that were forwarded and not written to the ResponseWriter.
+	Count(n int)
 }
 
-// free is the meter of who has none.
-type free struct{}
+// noMeter has no limit.
+type noMeter struct{}
 
-func (free) May(int) bool           { return true }
-func (free) Pass(int) event.Problem { return event.None }
-func (free) Took(int)               {}
+func (noMeter) TryTake(int) bool       { return true }
+func (noMeter) Wait(int) event.Problem { return event.None }
+func (noMeter) Count(int)              {}

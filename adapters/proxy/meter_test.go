@@ -17,22 +17,21 @@ import (
 	"macronode/core/event"
 )
 
-// A toll is a writer that meters: it lets so many bytes go, one part after another, each
-// after a pause, and then none.
-type toll struct {
+// A pacedMeter is a Meter that allows a number of bytes, each part after a pause, and then none.
+type pacedMeter struct {
 	http.ResponseWriter
 	mu    sync.Mutex
 	lets  int
 	pause time.Duration
-	went  atomic.Int64 // that were asked for
+	went  atomic.Int64 // bytes for which it was asked
 	took  atomic.Int64
 }
 
-func (w *toll) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-func (w *toll) May(int) bool                { return false }
-func (w *toll) Took(n int)                  { w.took.Add(int64(n)) }
-func (w *toll) Pass(n int) event.Problem {
-	time.Sleep(w.pause) // a quota has nothing meanwhile
+func (w *pacedMeter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *pacedMeter) TryTake(int) bool            { return false }
+func (w *pacedMeter) Count(n int)                 { w.took.Add(int64(n)) }
+func (w *pacedMeter) Wait(n int) event.Problem {
+	time.Sleep(w.pause) // the quota is empty meanwhile
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lets -= n; w.lets < 0 {
@@ -42,26 +41,26 @@ func (w *toll) Pass(n int) event.Problem {
 	return event.None
 }
 
-// tolled serves through the proxy of h; each request has a toll of its own.
-func tolled(t *testing.T, h *house, lets int, pause time.Duration) (url string, last func() *toll) {
+// serveMetered serves through the proxy of h; each request has a meter of its own.
+func serveMetered(t *testing.T, h *gateway, lets int, pause time.Duration) (url string, last func() *pacedMeter) {
 	t.Helper()
-	var w atomic.Pointer[toll]
+	var w atomic.Pointer[pacedMeter]
 	s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
-		w.Store(&toll{ResponseWriter: to, lets: lets, pause: pause})
+		w.Store(&pacedMeter{ResponseWriter: to, lets: lets, pause: pause})
 		h.proxy.ServeHTTP(w.Load(), r)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL, w.Load
 }
 
-// TestBothBodiesAreMetered: each part of either body is asked for before it goes on, whoever
-// says how long it is.
-func TestBothBodiesAreMetered(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+// TestMeterIsAskedForBothBodies: each part of either body is metered before it is forwarded, with
+// and without a length.
+func TestMeterIsAskedForBothBodies(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, strings.Repeat("y", int(n)/2))
 	}))
-	url, last := tolled(t, h, 1<<20, 0)
+	url, last := serveMetered(t, h, 1<<20, 0)
 	for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 100_000)), io.LimitReader(zeros{}, 100_000)} {
 		res, err := h.http.Post(url+"/", "text/plain", body)
 		if err != nil {
@@ -75,14 +74,15 @@ func TestBothBodiesAreMetered(t *testing.T) {
 	}
 }
 
-// TestABodyIsHeldBack: a body that may not go on ends its request with a problem that is the
-// client's, and its upstream is not blamed; an answer that may not is broken off.
-func TestABodyIsHeldBack(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+// TestMeterRefusalEndsRequest: if the meter refuses a part of the request body, the client gets a
+// problem, and the upstream has not failed. If it refuses a part of the response, the response is
+// truncated.
+func TestMeterRefusalEndsRequest(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, strings.Repeat("y", 300_000))
 	}))
-	url, _ := tolled(t, h, 90_000, 0)
+	url, _ := serveMetered(t, h, 90_000, 0)
 	res, err := h.http.Post(url+"/", "text/plain", io.LimitReader(zeros{}, 200_000))
 	if err != nil {
 		t.Fatal(err)
@@ -99,23 +99,23 @@ func TestABodyIsHeldBack(t *testing.T) {
 	if err == nil || len(got) > 90_000 {
 		t.Errorf("%d came as if that were all", len(got))
 	}
-	if said := h.port.endings(); strings.Contains(said, "failed") || strings.Contains(said, "cut") || strings.Contains(said, "late") {
-		t.Errorf("the upstream is blamed: %s", said)
+	if results := h.port.results(); strings.Contains(results, "failed") || strings.Contains(results, "cut") || strings.Contains(results, "late") {
+		t.Errorf("the upstream is blamed: %s", results)
 	}
 }
 
-// TestAPauseIsNobodysFault: the time that a quota takes is not the client's, who is no slower
-// for it, and not the upstream's.
-func TestAPauseIsNobodysFault(t *testing.T) {
+// TestQuotaWaitIsNotCounted: waiting for quota counts neither as slowness of the client nor of
+// the upstream.
+func TestQuotaWaitIsNotCounted(t *testing.T) {
 	t.Parallel()
 	const grace = 500 * time.Millisecond
-	h := build(t, func(c *proxy.Config) {
-		c.Grace, c.Silence, c.Deadline, c.Rate = grace, grace, grace, 1<<30
-	}, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, func(c *proxy.Config) {
+		c.Grace, c.StallTimeout, c.DefaultDeadline, c.MinBytesPerSecond = grace, grace, grace, 1<<30
+	}, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, strings.Repeat("y", int(n)))
 	}))
-	url, _ := tolled(t, h, 1<<20, 2*grace)
+	url, _ := serveMetered(t, h, 1<<20, 2*grace)
 	res, err := h.http.Post(url+"/", "text/plain", strings.NewReader(strings.Repeat("x", 70_000)))
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +127,13 @@ func TestAPauseIsNobodysFault(t *testing.T) {
 	}
 }
 
-// TestATunnelIsMetered: what goes through a tunnel is asked for, either way, and counted.
-func TestATunnelIsMetered(t *testing.T) {
-	h := build(t, nil, speaks(t, func(c net.Conn, in *bufio.Reader) {
+// TestMeterIsAskedForTunnel: the bytes of a tunnel are metered and counted in both directions.
+func TestMeterIsAskedForTunnel(t *testing.T) {
+	h := newGateway(t, nil, servesRaw(t, func(c net.Conn, in *bufio.Reader) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		_, _ = io.Copy(c, in)
 	}))
-	url, last := tolled(t, h, 30, 0)
+	url, last := serveMetered(t, h, 30, 0)
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		t.Fatal(err)

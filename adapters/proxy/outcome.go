@@ -11,93 +11,92 @@ import (
 	"macronode/core/event"
 )
 
-// What a try comes to is told to who decides, and to the client where there is no other.
+// Results of attempts: they are reported to the core, and to the client if there is no retry.
 
-// Why a request is given up.
+// Errors that end an attempt.
 var (
 	errUnsendable = errors.New("proxy: the request cannot be written")
 
-	errLate   = errors.New("proxy: no answer in time")
-	errSilent = errors.New("proxy: the upstream is silent")
+	errNoResponseInTime = errors.New("proxy: no response in time")
+	errStalled          = errors.New("proxy: the response has stalled")
 )
 
-// failed tells of a try that failed, and asks whether there is another.
-func (t *trip) failed(e event.AttemptOutcome) event.RetryDecision {
-	on := t.port.Failed(event.AttemptResult{Ticket: t.ticket, Outcome: e, BodyConsumed: t.spent(), ResponseStarted: t.spoke.Load(), TimeLeft: t.left()})
-	t.leg.Halt = on.NoRetry
-	return on
+// reportFailure reports a failed attempt and returns whether to retry.
+func (t *exchange) reportFailure(e event.AttemptOutcome) event.RetryDecision {
+	decision := t.port.ReportFailure(event.AttemptResult{Ticket: t.ticket, Outcome: e, BodyConsumed: t.isBodyConsumed(), ResponseStarted: t.responseStarted.Load(), TimeLeft: t.timeLeft()})
+	t.upstream.NoRetry = decision.NoRetry
+	return decision
 }
 
-// spent reports that some of the body is gone.
-func (t *trip) spent() bool { return t.body != nil && t.body.begun.Load() }
+// isBodyConsumed reports whether a part of the body was read.
+func (t *exchange) isBodyConsumed() bool { return t.body != nil && t.body.isStarted.Load() }
 
-// gone is who ended a request that did not end by itself: its client, or the node.
-func (p *Proxy) gone(r *http.Request) Symptom {
-	if p.config.Cut != nil && errors.Is(context.Cause(r.Context()), p.config.Cut) {
-		return Drained
+// endReason returns why a request was cancelled: by its client or by the shutdown of the node.
+func (p *Proxy) endReason(r *http.Request) FailureReason {
+	if p.config.ShutdownCause != nil && errors.Is(context.Cause(r.Context()), p.config.ShutdownCause) {
+		return Shutdown
 	}
-	return Gone
+	return ClientDisconnected
 }
 
-// over tells what an answer has come to.
-func (t *trip) over(e event.AttemptOutcome, s Symptom) {
-	if t.leg.Tries[len(t.leg.Tries)-1].Symptom == BadStatus && s == Fine {
+// finish reports the final result of a response.
+func (t *exchange) finish(e event.AttemptOutcome, s FailureReason) {
+	if t.upstream.Attempts[len(t.upstream.Attempts)-1].Reason == BadStatus && s == NoFailure {
 		s = BadStatus
 	}
-	if s == Gone {
-		s = t.gone(t.r)
+	if s == ClientDisconnected {
+		s = t.endReason(t.r)
 	}
-	t.leg.ended(e, s, 0)
-	t.port.Tell(event.AttemptResult{Ticket: t.ticket, Outcome: e})
+	t.upstream.endAttempt(e, s, 0)
+	t.port.Report(event.AttemptResult{Ticket: t.ticket, Outcome: e})
 }
 
-// why says what an endpoint that gave no answer came to, what the client is told, and what
-// who asks later is.
-func (t *trip) why(err error) (event.AttemptOutcome, event.Problem, Symptom) {
+// classify returns the result of an attempt without a response, the problem for the client, and
+// the reason for the trace.
+func (t *exchange) classify(err error) (event.AttemptOutcome, event.Problem, FailureReason) {
 	var op *net.OpError
-	gone := t.r.Context().Err() != nil
+	isCancelled := t.r.Context().Err() != nil
 	switch {
-	case gone && t.gone(t.r) == Drained: // what became of the body is not its client's doing
-		return event.AttemptAbandoned, event.None, Drained
-	case t.body != nil && t.body.wrong(gone) != event.None:
-		return event.AttemptAbandoned, t.body.wrong(false), Body
-	case gone:
-		return event.AttemptAbandoned, event.None, t.gone(t.r)
-	case errors.Is(context.Cause(t.ctx), errLate) && t.hurried:
-		return event.AttemptAbandoned, event.Timeout, Hurried
-	case errors.Is(context.Cause(t.ctx), errLate):
-		return event.AttemptTimedOut, event.Timeout, Deadline
+	case isCancelled && t.endReason(t.r) == Shutdown: // a failed body is then not the fault of the client
+		return event.AttemptAbandoned, event.None, Shutdown
+	case t.body != nil && t.body.failure(isCancelled) != event.None:
+		return event.AttemptAbandoned, t.body.failure(false), RequestBodyError
+	case isCancelled:
+		return event.AttemptAbandoned, event.None, t.endReason(t.r)
+	case errors.Is(context.Cause(t.ctx), errNoResponseInTime) && t.isClientDeadline:
+		return event.AttemptAbandoned, event.Timeout, ClientDeadline
+	case errors.Is(context.Cause(t.ctx), errNoResponseInTime):
+		return event.AttemptTimedOut, event.Timeout, DeadlineExceeded
 	}
-	if problem, symptom, ok := blameless(err); ok {
-		return event.AttemptAbandoned, problem, symptom
+	if problem, reason, ok := faultElsewhere(err); ok {
+		return event.AttemptAbandoned, problem, reason
 	}
 	switch {
-	case errors.Is(err, errDeclined), errors.As(err, &op) && op.Op == "dial":
-		return event.AttemptUnsent, event.BadGateway, symptom(err)
+	case errors.Is(err, errStreamRefused), errors.As(err, &op) && op.Op == "dial":
+		return event.AttemptUnsent, event.BadGateway, failureReason(err)
 	}
-	return event.AttemptFailed, event.BadGateway, symptom(err)
+	return event.AttemptFailed, event.BadGateway, failureReason(err)
 }
 
-// blameless reports whether an error is not the endpoint's: the request could not be written,
-// this machine lacks what a connection needs, or the endpoint has said that it has not begun
-// with a request or takes none so large. Such a try counts neither against the endpoint nor
-// for a retry.
-func blameless(err error) (problem event.Problem, symptom Symptom, ok bool) {
+// faultElsewhere reports whether an error is not the endpoint's fault: the request cannot be
+// written, this machine lacks resources, or the endpoint has not begun the request or rejects its
+// size. Such an attempt counts neither against the endpoint nor for a retry.
+func faultElsewhere(err error) (problem event.Problem, symptom FailureReason, ok bool) {
 	switch {
 	case errors.Is(err, errUnsendable):
 		return event.BadRequest, InvalidRequest, true
-	case errors.Is(err, errLarge):
-		return event.BadRequest, Declined, true
-	case errors.Is(err, errAway):
-		return event.BadGateway, Declined, true
+	case errors.Is(err, errHeaderTooLarge):
+		return event.BadRequest, StreamRefused, true
+	case errors.Is(err, errConnWentAway):
+		return event.BadGateway, StreamRefused, true
 	case isExhausted(err):
 		return event.Unavailable, ResourceExhausted, true
 	}
-	return event.None, Fine, false
+	return event.None, NoFailure, false
 }
 
-// isExhausted reports whether this machine, and not the endpoint, is why there is no connection.
-// EADDRNOTAVAIL is none of these: an address that this machine cannot reach gives it as well.
+// isExhausted reports whether this machine lacks a resource for a connection. EADDRNOTAVAIL is
+// excluded, because an unreachable address causes it as well.
 func isExhausted(err error) bool {
 	for _, limit := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, limit) {
@@ -107,23 +106,23 @@ func isExhausted(err error) bool {
 	return false
 }
 
-// refuse answers with a problem; with nothing, and no end, where the client has left.
-func (t *trip) refuse(problem event.Problem) {
-	t.seal()
+// writeProblem answers with a problem. If the client has left, it aborts the connection.
+func (t *exchange) writeProblem(problem event.Problem) {
+	t.sealHeader()
 	if problem == event.None {
 		panic(http.ErrAbortHandler)
 	}
-	_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace))
+	_ = t.controller.SetWriteDeadline(time.Now().Add(t.config.Grace))
 	t.fail(t.w, t.r, problem, 0)
 }
 
-// seal comes before the header of an answer. One that comes before the body is whole
-// ends the connection: so the server does not wait for the body before it lets it out.
-func (t *trip) seal() {
+// sealHeader precedes the header of a response. If the request body is not complete, the
+// connection ends with the response, so the server does not wait for the body first.
+func (t *exchange) sealHeader() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sealed = true
-	if t.body != nil && t.r.ProtoMajor == 1 && !t.body.done.Load() {
+	t.headerSealed = true
+	if t.body != nil && t.r.ProtoMajor == 1 && !t.body.isComplete.Load() {
 		t.w.Header()["Connection"] = []string{"close"}
 	}
 }

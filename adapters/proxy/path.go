@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// A path may be read in several ways: an upstream that normalises it may serve another
-// resource than the one that the route was chosen for. A route with StrictPath takes no such
-// path. docs/how-to/put-a-gateway-in-front.md lists what common servers make of each form.
+// An upstream that normalises a path may serve another resource than that of the matched route. A
+// route with StrictPath rejects such paths. docs/how-to/put-a-gateway-in-front.md lists how
+// common servers read each form.
 
-// ambiguity returns what may be read in several ways in a path, decoded once; "" if nothing
-// may. Dot segments and control characters are refused on every route, by clean.
+// ambiguity returns what is ambiguous in a path that was decoded once, or "" if nothing is.
+// cleanPath rejects dot segments and control characters on every route.
 func ambiguity(path string) string {
 	for i := range len(path) {
 		c := path[i]
@@ -43,8 +43,8 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// strictFault returns, as a sentence, why the path of r is refused on a route that it matched;
-// "" if it is not. path is the decoded path as clean returns it.
+// strictFault returns, as a sentence, why the path of r is rejected on a route that it matched,
+// or "". path is the result of cleanPath.
 func (p *Proxy) strictFault(r *http.Request, host, path string, matched *route) string {
 	if !matched.StrictPath {
 		return ""
@@ -52,43 +52,43 @@ func (p *Proxy) strictFault(r *http.Request, host, path string, matched *route) 
 	if why := ambiguity(r.URL.Path); why != "" {
 		return "The path can be read in several ways: it contains " + why + "."
 	}
-	if matched.Keyed {
+	if matched.NeedsKey {
 		return ""
 	}
-	for _, one := range readings(r.URL, path) {
-		if p.leadsToKey(r, host, one.path, one.contains != "") {
-			if one.contains == "" {
+	for _, alt := range readings(r.URL, path) {
+		if p.reachesKeyedRoute(r, host, alt.path, alt.contains != "") {
+			if alt.contains == "" {
 				return "The path differs by case alone from one that wants an API key."
 			}
-			return "The path can be read in several ways: it contains " + one.contains + "."
+			return "The path can be read in several ways: it contains " + alt.contains + "."
 		}
 	}
 	return ""
 }
 
-// A reading is a path as some servers read it, and what it contains for which others do not.
+// A reading is a path as some servers read it, and what it contains that causes this.
 type reading struct{ path, contains string }
 
-// readings are the ways to read a path that is not ambiguous by its form alone: cut at an
-// escaped question mark or number sign, and with an escaped slash that divides no segments.
+// readings returns the ways to read a path that ambiguity accepts: cut at an escaped question
+// mark or number sign, and with an escaped slash that does not separate segments.
 func readings(u *url.URL, path string) []reading {
 	all := append(make([]reading, 0, 4), reading{path, ""})
 	if whole, ok := undividedPath(u); ok {
 		all = append(all, reading{whole, "an escaped slash"})
 	}
-	for _, one := range all {
-		if at := strings.IndexAny(one.path, "?#"); at >= 0 {
-			all = append(all, reading{one.path[:at], "an escaped question mark or number sign"})
+	for _, r := range all {
+		if at := strings.IndexAny(r.path, "?#"); at >= 0 {
+			all = append(all, reading{r.path[:at], "an escaped question mark or number sign"})
 		}
 	}
 	return all
 }
 
-// leadsToKey reports whether r takes a route that wants a key if its path is read as path, in
-// any case. differs: path is not the one by which its route was chosen.
-func (p *Proxy) leadsToKey(r *http.Request, host, path string, differs bool) bool {
+// reachesKeyedRoute reports whether r matches a route that needs a key if its path is read as
+// path, in any case. differs: path is not the one by which its route was chosen.
+func (p *Proxy) reachesKeyedRoute(r *http.Request, host, path string, differs bool) bool {
 	if differs {
-		if other := p.findReading(r, host, path, same); other != nil && other.Keyed {
+		if other := p.findReading(r, host, path, identity); other != nil && other.NeedsKey {
 			return true
 		}
 	}
@@ -97,24 +97,25 @@ func (p *Proxy) leadsToKey(r *http.Request, host, path string, differs bool) boo
 		return false
 	}
 	other := p.findReading(r, host, lower, strings.ToLower)
-	return other != nil && other.Keyed
+	return other != nil && other.NeedsKey
 }
 
-// findReading is the route that r takes if its path is read as path, and prefixes are folded.
+// findReading returns the route that r matches if its path is read as path, and prefixes are
+// folded.
 func (p *Proxy) findReading(r *http.Request, host, path string, fold func(string) string) *route {
 	for i := range p.routes {
-		one := &p.routes[i]
-		if one.at(host) && under(path, fold(one.Prefix)) && one.said(r.Header) && one.takes(r.Method) {
-			return one
+		candidate := &p.routes[i]
+		if candidate.matchesHost(host) && hasPathPrefix(path, fold(candidate.Prefix)) && candidate.matchesHeader(r.Header) && candidate.allowsMethod(r.Method) {
+			return candidate
 		}
 	}
 	return nil
 }
 
-// undividedPath is the decoded path of u in which an escaped slash divides no segments: it is
-// NUL. ok is false if there is no escaped slash.
+// undividedPath returns the decoded path of u with NUL instead of each escaped slash. ok is false
+// if there is no escaped slash.
 func undividedPath(u *url.URL) (path string, ok bool) {
-	if u.RawPath == "" { // the default encoding has none
+	if u.RawPath == "" { // the default encoding escapes no slash
 		return "", false
 	}
 	divided := strings.NewReplacer("%2f", "%00", "%2F", "%00").Replace(u.RawPath)
@@ -122,5 +123,5 @@ func undividedPath(u *url.URL) (path string, ok bool) {
 	return path, err == nil && divided != u.RawPath
 }
 
-// same folds nothing.
-func same(prefix string) string { return prefix }
+// identity returns its argument.
+func identity(prefix string) string { return prefix }

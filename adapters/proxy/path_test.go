@@ -8,17 +8,17 @@ import (
 	"macronode/core/event"
 )
 
-// TestStrictPaths: a path that an upstream may read as another one goes nowhere, on a route
-// that is strict; on one that is not, it goes on.
-func TestStrictPaths(t *testing.T) {
-	h := build(t, func(c *proxy.Config) {
+// TestStrictPathRejectsAmbiguousPaths: a strict route rejects a path that an upstream may read as
+// another one; other routes forward it.
+func TestStrictPathRejectsAmbiguousPaths(t *testing.T) {
+	h := newGateway(t, func(c *proxy.Config) {
 		c.Routes = []proxy.Route{
 			{Prefix: "/", StrictPath: true},
-			{Prefix: "/secret", StrictPath: true, Keyed: true},
-			{Prefix: "/Mixed", StrictPath: true, Keyed: true},
-			{Prefix: "/posts", StrictPath: true, Keyed: true, Methods: []string{"POST"}},
+			{Prefix: "/secret", StrictPath: true, NeedsKey: true},
+			{Prefix: "/Mixed", StrictPath: true, NeedsKey: true},
+			{Prefix: "/posts", StrictPath: true, NeedsKey: true, Methods: []string{"POST"}},
 			{Prefix: "/free"},
-			{Prefix: "/secret/loose", Keyed: true},
+			{Prefix: "/secret/loose", NeedsKey: true},
 		}
 	}, "http://a")
 	const refused = -1
@@ -59,11 +59,11 @@ func TestStrictPaths(t *testing.T) {
 	}
 }
 
-// TestAnEscapedSlashThatMovesARoute: a path that is of an open route if an escaped slash divides
-// segments, and of a route with a key if it does not, goes nowhere.
-func TestAnEscapedSlashThatMovesARoute(t *testing.T) {
-	h := build(t, func(c *proxy.Config) {
-		c.Routes = []proxy.Route{{Prefix: "/", StrictPath: true, Keyed: true}, {Prefix: "/public", StrictPath: true}}
+// TestEscapedSlashCannotAvoidKey: a path is rejected if it matches an open route when an escaped
+// slash divides segments, and a route with a key when it does not.
+func TestEscapedSlashCannotAvoidKey(t *testing.T) {
+	h := newGateway(t, func(c *proxy.Config) {
+		c.Routes = []proxy.Route{{Prefix: "/", StrictPath: true, NeedsKey: true}, {Prefix: "/public", StrictPath: true}}
 	}, "http://a")
 	for path, want := range map[string]event.Problem{"/public/x": event.None, "/public/a%2Fb": event.None, "/public%2Fx": event.BadRequest, "/x%2Fy": event.None} {
 		if m, problem := h.proxy.Match(request(t, "GET", "a", path)); problem != want {

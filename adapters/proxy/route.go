@@ -12,72 +12,72 @@ import (
 	"macronode/core/event"
 )
 
-// A route is a Route with what can be known of it beforehand.
+// A route is a Route with derived values.
 type route struct {
 	Route
-	number   int // its place in the configuration
+	index    int // in the configuration
 	suffix   string
 	deadline time.Duration
-	cors     *cors // nil: the upstream says what there is to say
+	cors     *cors // nil: the fields of the upstream are forwarded
 }
 
-// A Match is the route that a request takes.
+// A Match is the matched route of a request.
 type Match struct {
-	Route     int    // its place in the configuration
-	Preflight bool   // a browser asks what a page may: Serve answers that itself
-	Detail    string // why there is no match, as a sentence of ASCII without quotes; empty: the problem says all
+	Route     int    // index in the configuration
+	Preflight bool   // Serve answers this CORS preflight itself
+	Detail    string // why there is no match, as a sentence of ASCII without quotes; empty: the problem is sufficient
 	route     *route
 }
 
-// Head puts into a header what is to be said with any answer to r, a problem as well.
-func (m Match) Head(h http.Header, r *http.Request) {
+// SetHeader sets the fields that every response to r has, including problems.
+func (m Match) SetHeader(h http.Header, r *http.Request) {
 	if m.route.cors != nil {
-		m.route.cors.head(h, r)
+		m.route.cors.setHeader(h, r)
 	}
 }
 
-// lay checks the routes and puts them into the order in which they are tried.
-func (p *Proxy) lay() error {
+// prepareRoutes checks the routes and sorts them by precedence.
+func (p *Proxy) prepareRoutes() error {
 	for i, r := range p.config.Routes {
-		if !inside(r.Prefix) || r.Rewrite && !inside(r.Put) || len(r.Parts) == 0 && !p.has(r.Upstream) {
+		if !isCleanPath(r.Prefix) || r.Rewrite && !isCleanPath(r.NewPrefix) || len(r.Parts) == 0 && !p.hasUpstream(r.Upstream) {
 			return ErrRoute
 		}
-		if err := checkParts(r.Parts, p.has); err != nil {
+		if err := checkParts(r.Parts, p.hasUpstream); err != nil {
 			return err
 		}
-		one := route{Route: r, number: i, deadline: cmp.Or(r.Deadline, p.config.Deadline)}
+		prepared := route{Route: r, index: i, deadline: cmp.Or(r.Deadline, p.config.DefaultDeadline)}
 		var err error
-		if one.cors, err = newCORS(r.CORS); err != nil {
+		if prepared.cors, err = newCORS(r.CORS); err != nil {
 			return err
 		}
-		one.Header = http.CanonicalHeaderKey(r.Header)
-		one.suffix, _ = strings.CutPrefix(r.Host, "*")
+		prepared.Header = http.CanonicalHeaderKey(r.Header)
+		prepared.suffix, _ = strings.CutPrefix(r.Host, "*")
 		if !strings.HasPrefix(r.Host, "*.") {
-			one.suffix = ""
+			prepared.suffix = ""
 		}
-		one.Prefix, one.Put = strings.TrimRight(r.Prefix, "/"), strings.TrimRight(r.Put, "/")
-		p.upperCase = p.upperCase || strings.ToLower(one.Prefix) != one.Prefix
-		p.routes = append(p.routes, one)
+		prepared.Prefix, prepared.NewPrefix = strings.TrimRight(r.Prefix, "/"), strings.TrimRight(r.NewPrefix, "/")
+		p.upperCase = p.upperCase || strings.ToLower(prepared.Prefix) != prepared.Prefix
+		p.routes = append(p.routes, prepared)
 	}
 	slices.SortStableFunc(p.routes, func(a, b route) int {
-		return cmp.Or(cmp.Compare(b.names(), a.names()), cmp.Compare(len(b.suffix), len(a.suffix)),
-			cmp.Compare(len(b.Prefix), len(a.Prefix)), cmp.Compare(b.wants(), a.wants()))
+		return cmp.Or(cmp.Compare(b.hostRank(), a.hostRank()), cmp.Compare(len(b.suffix), len(a.suffix)),
+			cmp.Compare(len(b.Prefix), len(a.Prefix)), cmp.Compare(b.conditionCount(), a.conditionCount()))
 	})
 	return nil
 }
 
-// has reports that there is an upstream of that number.
-func (p *Proxy) has(upstream int) bool {
+// hasUpstream reports whether an upstream has that number.
+func (p *Proxy) hasUpstream(upstream int) bool {
 	return upstream >= 0 && upstream < len(p.config.Upstreams) && p.config.Upstreams[upstream].Name != ""
 }
 
-// inside reports a path that leads nowhere else.
-func inside(path string) bool {
-	cleaned, ok := clean(path)
+// isCleanPath reports whether a path is unchanged by cleanPath and has no escapes.
+func isCleanPath(path string) bool {
+	cleaned, ok := cleanPath(path)
 	return ok && cleaned == path && !strings.ContainsAny(path, "%?#")
 }
 
-func (r *route) names() int {
+func (r *route) hostRank() int {
 	switch {
 	case r.suffix != "":
 		return 1
@@ -87,7 +87,7 @@ func (r *route) names() int {
 	return 0
 }
 
-func (r *route) wants() (n int) {
+func (r *route) conditionCount() (n int) {
 	if r.Header != "" {
 		n++
 	}
@@ -97,14 +97,14 @@ func (r *route) wants() (n int) {
 	return n
 }
 
-// Match finds the route of a request. Where there is none it says why. A preflight is one
-// of the route that the request would take which it asks for, if that route has CORS; else
-// it is a request as any other.
+// Match returns the route of a request, or the problem if there is none. A preflight matches the
+// route of the announced request if that route has CORS. Otherwise it is matched like any
+// request.
 func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	if err := httpcheck.Request(r); err != nil {
 		return Match{Detail: err.Error()}, event.BadRequest
 	}
-	path, ok := clean(r.URL.Path)
+	path, ok := cleanPath(r.URL.Path)
 	if !ok {
 		return Match{Detail: "The path is empty, or contains a dot segment or a control character."}, event.BadRequest
 	}
@@ -112,72 +112,72 @@ func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		return Match{}, event.MethodNotAllowed
 	}
-	if method := preflight(r); method != "" {
-		would, _ := p.find(host, path, method, func(one *route) bool {
-			return one.said(r.Header) || listed(r.Header["Access-Control-Request-Headers"], one.Header)
+	if method := preflightMethod(r); method != "" {
+		match, _ := p.findRoute(host, path, method, func(matched *route) bool {
+			return matched.matchesHeader(r.Header) || containsToken(r.Header["Access-Control-Request-Headers"], matched.Header)
 		})
-		if would != nil && would.cors != nil {
-			return Match{Route: would.number, Preflight: true, route: would}, event.None
+		if match != nil && match.cors != nil {
+			return Match{Route: match.index, Preflight: true, route: match}, event.None
 		}
 	}
-	one, why := p.find(host, path, r.Method, func(one *route) bool { return one.said(r.Header) })
-	if one == nil {
+	matched, why := p.findRoute(host, path, r.Method, func(matched *route) bool { return matched.matchesHeader(r.Header) })
+	if matched == nil {
 		return Match{}, why
 	}
-	if fault := p.strictFault(r, host, path, one); fault != "" {
+	if fault := p.strictFault(r, host, path, matched); fault != "" {
 		return Match{Detail: fault}, event.BadRequest
 	}
-	return Match{Route: one.number, route: one}, event.None
+	return Match{Route: matched.index, route: matched}, event.None
 }
 
-// find is the first route that fits.
-func (p *Proxy) find(host, path, method string, said func(*route) bool) (*route, event.Problem) {
+// findRoute returns the first route that matches.
+func (p *Proxy) findRoute(host, path, method string, matchesHeader func(*route) bool) (*route, event.Problem) {
 	why := event.NotFound
 	for i := range p.routes {
-		one := &p.routes[i]
+		candidate := &p.routes[i]
 		switch {
-		case !one.at(host), !under(path, one.Prefix), !said(one):
-		case !one.takes(method):
+		case !candidate.matchesHost(host), !hasPathPrefix(path, candidate.Prefix), !matchesHeader(candidate):
+		case !candidate.allowsMethod(method):
 			why = event.MethodNotAllowed
 		default:
-			return one, event.None
+			return candidate, event.None
 		}
 	}
 	return nil, why
 }
 
-func (r *route) takes(method string) bool {
+func (r *route) allowsMethod(method string) bool {
 	return len(r.Methods) == 0 || slices.Contains(r.Methods, method)
 }
 
-func (r *route) at(host string) bool {
+func (r *route) matchesHost(host string) bool {
 	if r.suffix != "" {
 		return len(host) > len(r.suffix) && strings.HasSuffix(host, r.suffix)
 	}
 	return r.Host == "" || r.Host == host
 }
 
-func (r *route) said(h http.Header) bool {
+func (r *route) matchesHeader(h http.Header) bool {
 	if r.Header == "" {
 		return true
 	}
-	said := h[r.Header]
-	return len(said) > 0 && (r.Value == "" || slices.Contains(said, r.Value))
+	values := h[r.Header]
+	return len(values) > 0 && (r.Value == "" || slices.Contains(values, r.Value))
 }
 
-// under reports that a path begins with a prefix, in whole segments.
-func under(path, prefix string) bool {
+// hasPathPrefix reports whether a path begins with a prefix, in whole segments.
+func hasPathPrefix(path, prefix string) bool {
 	return strings.HasPrefix(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
 }
 
-// clean is a decoded path as routes see it: with one slash where there are several. It
-// is false of one that climbs, in whatever spelling an upstream may understand: dots as
-// a whole segment, before a parameter, between backslashes, and control characters.
-func clean(path string) (cleaned string, ok bool) {
+// cleanPath returns a decoded path with repeated slashes merged. ok is false if the path contains
+// a control character, or a dot segment in any form that an upstream may accept: a whole segment,
+// before a parameter, or between backslashes.
+func cleanPath(path string) (cleaned string, ok bool) {
 	if path == "" || path[0] != '/' {
 		return "", false
 	}
-	twice := false
+	hasDoubleSlash := false
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; {
 		case c < ' ' || c == 0x7f:
@@ -186,19 +186,19 @@ func clean(path string) (cleaned string, ok bool) {
 			continue
 		}
 		rest := path[i+1:]
-		if len(rest) > 0 && rest[0] == '.' && climbs(rest) {
+		if len(rest) > 0 && rest[0] == '.' && isDotSegment(rest) {
 			return "", false
 		}
-		twice = twice || len(rest) > 0 && rest[0] == '/' && path[i] == '/'
+		hasDoubleSlash = hasDoubleSlash || len(rest) > 0 && rest[0] == '/' && path[i] == '/'
 	}
-	if twice {
-		path = once(path)
+	if hasDoubleSlash {
+		path = mergeSlashes(path)
 	}
 	return path, true
 }
 
-// climbs reports that a path begins with a segment of dots.
-func climbs(rest string) bool {
+// isDotSegment reports whether a path begins with a dot segment.
+func isDotSegment(rest string) bool {
 	dots := 0
 	for dots < len(rest) && rest[dots] == '.' {
 		dots++
@@ -206,7 +206,7 @@ func climbs(rest string) bool {
 	return dots <= 2 && (len(rest) == dots || strings.IndexByte("/\\;", rest[dots]) >= 0)
 }
 
-func once(path string) string {
+func mergeSlashes(path string) string {
 	var b strings.Builder
 	for i := range len(path) {
 		if path[i] != '/' || i == 0 || path[i-1] != '/' {
@@ -216,16 +216,16 @@ func once(path string) string {
 	return b.String()
 }
 
-// target is where a request goes at an endpoint: its path as it was written, but for
-// what a rewrite puts in the place of the prefix.
+// target returns the URL of a request at an endpoint. The path keeps its encoding, except for the
+// prefix that is replaced.
 func (r *route) target(base, in *url.URL) *url.URL {
 	out := &url.URL{Scheme: base.Scheme, Host: base.Host, Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
 	if r.Rewrite {
-		raw, path := beyond(in.EscapedPath(), r.Prefix), beyond(in.Path, r.Prefix)
-		if r.Put == "" && strings.HasPrefix(raw, "%") { // an escaped slash follows the prefix: a target must begin with a plain one
+		raw, path := trimPathPrefix(in.EscapedPath(), r.Prefix), trimPathPrefix(in.Path, r.Prefix)
+		if r.NewPrefix == "" && strings.HasPrefix(raw, "%") { // an escaped slash follows the prefix: a target must begin with a plain one
 			raw = "/" + raw[len("%2F"):]
 		}
-		out.Path, out.RawPath = r.Put+path, (&url.URL{Path: r.Put}).EscapedPath()+raw
+		out.Path, out.RawPath = r.NewPrefix+path, (&url.URL{Path: r.NewPrefix}).EscapedPath()+raw
 		if out.Path == "" {
 			out.Path, out.RawPath = "/", ""
 		}
@@ -239,8 +239,8 @@ func (r *route) target(base, in *url.URL) *url.URL {
 	return out
 }
 
-// beyond is what stands behind a prefix that a path, decoded or not, is known to have.
-func beyond(path, prefix string) string {
+// trimPathPrefix removes a prefix that the path, decoded or not, is known to have.
+func trimPathPrefix(path, prefix string) string {
 	at, slash := 0, false
 	for n := 0; n < len(prefix) && at < len(path); {
 		c, size := path[at], 1

@@ -10,13 +10,15 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/adapters/nettest"
 	"macronode/adapters/proxy"
 	"macronode/core/event"
 )
 
-// TestMatch: hosts, prefixes, methods and headers, whatever order they are written in.
+// TestMatch: hosts, prefixes, methods and headers match, independent of their order in the
+// configuration.
 func TestMatch(t *testing.T) {
-	h := build(t, func(c *proxy.Config) {
+	h := newGateway(t, func(c *proxy.Config) {
 		c.Routes = []proxy.Route{
 			{Prefix: "/"},
 			{Prefix: "/api"},
@@ -44,11 +46,11 @@ func TestMatch(t *testing.T) {
 		{"GET", "a", "/any", "", 0, 0},
 		{"GET", "a", "/api/admin", "", 2, 0},
 		{"GET", "a", "/api/admin/x", "", 2, 0},
-		{"GET", "a", "//api///admin//x", "", 2, 0}, // as an upstream may see it
+		{"GET", "a", "//api///admin//x", "", 2, 0}, // as an upstream may read it
 		{"GET", "a", "/api%2Fadmin%2fx", "", 2, 0},
 		{"GET", "a", "/%61pi/admin", "", 2, 0},
 		{"GET", "a", "/api/adminx", "", 1, 0},
-		{"POST", "a", "/api/admin", "", 1, 0}, // another route takes it
+		{"POST", "a", "/api/admin", "", 1, 0}, // another route accepts it
 		{"GET", "WWW.shop.Example:8080", "/", "", 5, 0},
 		{"GET", "x.shop.example", "/", "", 4, 0},
 		{"GET", "shop.example", "/", "", 0, 0},
@@ -78,7 +80,7 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s %s%s: route %d, %v, want %d, %v", c.method, c.host, c.path, m.Route, problem, c.want, c.problem)
 		}
 	}
-	one := build(t, func(c *proxy.Config) { c.Routes = []proxy.Route{{Prefix: "/a", Methods: []string{"GET"}}} }, "http://a")
+	one := newGateway(t, func(c *proxy.Config) { c.Routes = []proxy.Route{{Prefix: "/a", Methods: []string{"GET"}}} }, "http://a")
 	for path, want := range map[string]event.Problem{"/a": event.MethodNotAllowed, "/b": event.NotFound} {
 		if _, problem := one.proxy.Match(request(t, "POST", "a", path)); problem != want {
 			t.Errorf("%s: %v, want %v", path, problem, want)
@@ -95,9 +97,10 @@ func request(t *testing.T, method, host, path string) *http.Request {
 	return &http.Request{Method: method, Host: host, URL: u, Header: http.Header{}}
 }
 
-// TestNoHost: who asks for no host is refused, but for a client of HTTP/1.0; and one host is sent on.
-func TestNoHost(t *testing.T) {
-	h := build(t, nil, serves(t, echo))
+// TestMissingHostIsRejected: a request without Host is rejected, except from an HTTP/1.0 client.
+// One Host is forwarded.
+func TestMissingHostIsRejected(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, echo))
 	for _, c := range []struct {
 		host  string
 		minor int
@@ -122,9 +125,9 @@ func TestNoHost(t *testing.T) {
 	}
 }
 
-// A path that climbs, in any spelling that somebody understands, goes nowhere.
-func TestTraversal(t *testing.T) {
-	h := build(t, nil, "http://a")
+// A path with dot segments in any spelling is rejected.
+func TestTraversalIsRejected(t *testing.T) {
+	h := newGateway(t, nil, "http://a")
 	for path, ok := range map[string]bool{
 		"/../etc": false, "/a/../b": false, "/a/..": false, "/..": false, "/.": false, "/a/./b": false, "/a/.": false,
 		"/a/%2e%2e/b": false, "/a/%2E./b": false, "/a%2f..%2fb": false, "/a%5c..%5cb": false, "/a\\..\\b": false, "/a/..\\b": false,
@@ -138,9 +141,9 @@ func TestTraversal(t *testing.T) {
 	}
 }
 
-// TestRewrite: what stands behind the prefix goes as it was written.
-func TestRewrite(t *testing.T) {
-	saw := serves(t, echo)
+// TestRewriteReplacesPrefix: the rest of the path keeps its encoding.
+func TestRewriteReplacesPrefix(t *testing.T) {
+	saw := startUpstream(t, echo)
 	for _, c := range []struct{ prefix, put, base, path, want string }{
 		{"/api", "/", "", "/api/x?q=%20", "/x?q=%20"},
 		{"/api", "/", "", "/api", "/"},
@@ -158,9 +161,9 @@ func TestRewrite(t *testing.T) {
 		{"/", "", "/base", "/a", "/base/a"},
 		{"/ä", "/ö", "", "/%C3%A4/x", "/%C3%B6/x"},
 	} {
-		h := build(t, func(cfg *proxy.Config) {
+		h := newGateway(t, func(cfg *proxy.Config) {
 			cfg.Upstreams[0].Host = "app.internal"
-			cfg.Routes = []proxy.Route{{Prefix: c.prefix, Rewrite: c.put != "", Put: c.put}}
+			cfg.Routes = []proxy.Route{{Prefix: c.prefix, Rewrite: c.put != "", NewPrefix: c.put}}
 		}, saw+c.base)
 		if got := h.get(c.path).header.Get("X-Saw"); !strings.HasPrefix(got, "GET app.internal "+c.want+" ") {
 			t.Errorf("%s: %s to %s%s: %s, want %s", c.path, c.prefix, c.base, c.put, got, c.want)
@@ -168,8 +171,8 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestRefusals of a configuration.
-func TestRefusals(t *testing.T) {
+// TestInvalidConfigurations checks the errors of New.
+func TestInvalidConfigurations(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*proxy.Config)
 		want  error
@@ -178,7 +181,7 @@ func TestRefusals(t *testing.T) {
 		"no name":                 {func(c *proxy.Config) { c.Upstreams[0].Name = "" }, proxy.ErrUpstream},
 		"a scheme":                {func(c *proxy.Config) { c.Upstreams[0].URLs[0].Scheme = "ftp" }, proxy.ErrUpstream},
 		"a slash at the end":      {func(c *proxy.Config) { c.Upstreams[0].URLs[0].Path = "/" }, proxy.ErrUpstream},
-		"a check without time":    {func(c *proxy.Config) { c.Upstreams[0].Check = "/" }, proxy.ErrUpstream},
+		"a check without time":    {func(c *proxy.Config) { c.Upstreams[0].HealthPath = "/" }, proxy.ErrUpstream},
 		"no prefix":               {func(c *proxy.Config) { c.Routes[0].Prefix = "" }, proxy.ErrRoute},
 		"a prefix that climbs":    {func(c *proxy.Config) { c.Routes[0].Prefix = "/a/../b" }, proxy.ErrRoute},
 		"a prefix of two slashes": {func(c *proxy.Config) { c.Routes[0].Prefix = "//a" }, proxy.ErrRoute},
@@ -191,10 +194,10 @@ func TestRefusals(t *testing.T) {
 		}, proxy.ErrParts},
 		"a part's name": {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: `a"`, Path: "/"}} }, proxy.ErrParts},
 		"a part's path": {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "x"}} }, proxy.ErrParts},
-		"no JSON":       {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "/", Missing: "{"}} }, proxy.ErrParts},
+		"no JSON":       {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "/", Fallback: "{"}} }, proxy.ErrParts},
 	} {
 		cfg := proxy.Default()
-		cfg.Upstreams, cfg.Routes = []proxy.Upstream{{Name: "a", URLs: []*url.URL{link("http://a")}}}, []proxy.Route{{Prefix: "/"}}
+		cfg.Upstreams, cfg.Routes = []proxy.Upstream{{Name: "a", URLs: []*url.URL{mustURL("http://a")}}}, []proxy.Route{{Prefix: "/"}}
 		c.spoil(&cfg)
 		if _, err := proxy.New(cfg, nil); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
@@ -202,14 +205,14 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A request is one request for the upstream as well, whatever it says of its length: what
-// the server understood is said anew.
-func TestSmuggling(t *testing.T) {
-	h := build(t, nil, serves(t, echo))
+// A request is one request for the upstream as well, whatever its framing fields are: the proxy
+// writes new ones.
+func TestAmbiguousLengthsAreNotForwarded(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, echo))
 	const inner = "GET /inner HTTP/1.1\r\nHost: a\r\n\r\n"
 	for name, c := range map[string]struct {
 		text string
-		want string // the status, and what the upstream saw, of each answer
+		want string // the status, and what the upstream received, of each response
 	}{
 		"length and chunks": {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", `200 POST a / -1 ["chunked"] <nil> hello`},
 		"chunks, and more":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner, `200 POST a / -1 ["chunked"] <nil> ; 200 GET a /inner 0 [] <nil> `},
@@ -246,12 +249,12 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestEmptyPlaces: what has no name is no upstream, and what is nil no endpoint: the others
-// have the numbers that they had.
-func TestEmptyPlaces(t *testing.T) {
-	here := serves(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
-	h := build(t, func(c *proxy.Config) {
-		c.Upstreams[0].URLs = []*url.URL{nil, link(here), nil}
+// TestUnusedPlacesKeepNumbers: an upstream without a name and a nil endpoint are unused, and the
+// others keep their numbers.
+func TestUnusedPlacesKeepNumbers(t *testing.T) {
+	here := startUpstream(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
+	h := newGateway(t, func(c *proxy.Config) {
+		c.Upstreams[0].URLs = []*url.URL{nil, mustURL(here), nil}
 		c.Upstreams = []proxy.Upstream{{}, {}, c.Upstreams[0]}
 		c.Routes[0].Upstream = 2
 	}, here)
@@ -260,11 +263,13 @@ func TestEmptyPlaces(t *testing.T) {
 			t.Fatalf("%d %q", a.status, a.body)
 		}
 	}
-	// An endpoint that only another Proxy has is asked as well: they share where it is.
+	// An endpoint that only another Proxy has is used as well: they share the table.
 	shared := new(proxy.Endpoints)
-	one := build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(refuses(t)), nil} }, here)
+	one := newGateway(t, func(c *proxy.Config) {
+		c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{mustURL(nettest.RefusingAddress(t)), nil}
+	}, here)
 	one.proxy.PublishEndpoints()
-	next := build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(here)} }, here)
+	next := newGateway(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{mustURL(here)} }, here)
 	if a := one.get("/"); a.status != 502 {
 		t.Fatalf("a proxy that is made and not applied changes where requests go: %d %q", a.status, a.body)
 	}
@@ -280,12 +285,12 @@ func TestEmptyPlaces(t *testing.T) {
 	for name, bad := range map[string]func(*proxy.Config){
 		"a route to nobody":  func(c *proxy.Config) { c.Upstreams = append(c.Upstreams, proxy.Upstream{}); c.Routes[0].Upstream = 1 },
 		"no endpoint":        func(c *proxy.Config) { c.Upstreams[0].URLs = []*url.URL{nil} },
-		"too many endpoints": func(c *proxy.Config) { c.Upstreams[0].URLs = append(make([]*url.URL, 16), link(here)) },
+		"too many endpoints": func(c *proxy.Config) { c.Upstreams[0].URLs = append(make([]*url.URL, 16), mustURL(here)) },
 		"too many upstreams": func(c *proxy.Config) { c.Upstreams = append(c.Upstreams, make([]proxy.Upstream, 64)...) },
 		"a part of nobody's": func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Upstream: 1, Path: "/"}} },
 	} {
 		c := proxy.Default()
-		c.Upstreams, c.Routes = []proxy.Upstream{{Name: "app", URLs: []*url.URL{link(here)}}}, []proxy.Route{{Prefix: "/"}}
+		c.Upstreams, c.Routes = []proxy.Upstream{{Name: "app", URLs: []*url.URL{mustURL(here)}}}, []proxy.Route{{Prefix: "/"}}
 		bad(&c)
 		if _, err := proxy.New(c, nil); err == nil {
 			t.Error(name)

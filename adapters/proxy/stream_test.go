@@ -21,9 +21,9 @@ import (
 	"macronode/adapters/proxy"
 )
 
-// What a stream says leaves at once, in both directions at the same time.
+// Each part of a stream is forwarded at once, in both directions concurrently.
 func TestStreamsBothWays(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		c := http.NewResponseController(w)
 		_ = c.EnableFullDuplex()
 		w.WriteHeader(200)
@@ -57,11 +57,11 @@ func TestStreamsBothWays(t *testing.T) {
 	}
 }
 
-// Events leave as they come, though the upstream says how long they will be.
-func TestEventsAreNotKept(t *testing.T) {
+// Events are flushed even if the response has a length.
+func TestEventsAreFlushed(t *testing.T) {
 	for _, kind := range []string{"text/event-stream", "text/event-stream; charset=utf-8"} {
 		go1 := make(chan struct{})
-		h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+		h := newGateway(t, nil, servesRaw(t, func(c net.Conn, _ *bufio.Reader) {
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: 20\r\n\r\ndata: one\n", kind)
 			<-go1
 			_, _ = fmt.Fprint(c, "\ndata: 2\n\n")
@@ -82,9 +82,9 @@ func TestEventsAreNotKept(t *testing.T) {
 	}
 }
 
-// A body is sent when the upstream wants it, and not when it does not.
+// A body is sent when the upstream asks for it, and not when it does not.
 func TestExpectContinue(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/no" {
 			w.WriteHeader(417)
 			return
@@ -111,10 +111,10 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// An upstream that knows nothing of expectations gets the body all the same.
-func TestExpectationThatNobodyKnows(t *testing.T) {
+// An upstream that ignores Expect gets the body all the same.
+func TestIgnoredExpectContinue(t *testing.T) {
 	t.Parallel()
-	h := build(t, nil, speaks(t, func(c net.Conn, r *bufio.Reader) {
+	h := newGateway(t, nil, servesRaw(t, func(c net.Conn, r *bufio.Reader) {
 		b := make([]byte, 5)
 		_, _ = io.ReadFull(r, b)
 		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n%s", b)
@@ -131,9 +131,9 @@ type reader func([]byte) (int, error)
 
 func (r reader) Read(b []byte) (int, error) { return r(b) }
 
-// Trailers go with the body, both ways.
+// Trailers are forwarded in both directions.
 func TestTrailers(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		body, _ := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s and %v", body, r.Trailer)
@@ -155,9 +155,9 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
-// TestTrailersThatAreNone: what counts in a header alone is no trailer, both ways, announced or
-// not; nor is what Connection names.
-func TestTrailersThatAreNone(t *testing.T) {
+// TestHeaderOnlyTrailersAreRemoved: fields that are valid only in a header are removed from
+// trailers in both directions, announced or not; so are those that Connection names.
+func TestHeaderOnlyTrailersAreRemoved(t *testing.T) {
 	fields := []string{"X-Sum", "7", "X-Named", "1", "Content-Length", "99", "Transfer-Encoding", "chunked", "Connection", "close", "Host", "evil", "Keep-Alive", "timeout=1", "Te", "trailers",
 		"Trailer", "X-Y", "Upgrade", "h2c", "Set-Cookie", "a=b", "Content-Encoding", "gzip", "Authorization", "b", "X-Forwarded-For", "6.6.6.6", "Location", "/", "Access-Control-Allow-Origin", "*"}
 	lines, low, names := "", []string{}, []string{}
@@ -174,21 +174,21 @@ func TestTrailersThatAreNone(t *testing.T) {
 	first := "HTTP/1.1 200 OK\r\nConnection: x-named\r\nTransfer-Encoding: chunked\r\n"
 	const body = "2\r\nok\r\n0\r\n"
 	for what, origin := range map[string]string{
-		"unannounced": says(t, first+"\r\n"+body+lines+"\r\n"),
-		"announced":   says(t, first+announced+"\r\n"+body+lines+"\r\n"),
-		"HTTP/2": tame(t, func(_ int, c *wild) {
+		"unannounced": respondsWith(t, first+"\r\n"+body+lines+"\r\n"),
+		"announced":   respondsWith(t, first+announced+"\r\n"+body+lines+"\r\n"),
+		"HTTP/2": startH2Server(t, func(_ int, c *rawH2Conn) {
 			s := c.next()
 			c.head(s, false, ":status", "200", "trailer", strings.Join(names, ", "))
 			c.data(s, false, "ok")
 			c.head(s, true, low...)
-			c.until()
+			c.drain()
 		}).url,
 	} {
-		change := second
+		change := useHTTP2
 		if what != "HTTP/2" {
 			change = nil
 		}
-		h := build(t, change, origin)
+		h := newGateway(t, change, origin)
 		conn, in := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 		got, err := io.ReadAll(in)
 		_ = conn.Close()
@@ -198,7 +198,7 @@ func TestTrailersThatAreNone(t *testing.T) {
 		}
 	}
 	seen := make(chan http.Header, 2)
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		seen <- r.Trailer
 	}))
@@ -214,30 +214,30 @@ func TestTrailersThatAreNone(t *testing.T) {
 	}
 }
 
-// What is said before the answer is given on.
+// Interim responses are forwarded.
 func TestEarlyHints(t *testing.T) {
-	h := build(t, nil, says(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
-	var said []string
+	h := newGateway(t, nil, respondsWith(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
+	var received []string
 	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
-		said = append(said, fmt.Sprint(code, h["Link"]))
+		received = append(received, fmt.Sprint(code, h["Link"]))
 		return nil
 	}})
 	for _, method := range []string{"GET", "POST"} {
-		said = nil
+		received = nil
 		a := h.do(h.request(method, "/", nil).WithContext(ctx))
-		if a.status != 200 || a.header.Get("Link") != "" || fmt.Sprint(said) != "[103 [</a>]]" {
-			t.Errorf("%s: %d, %v, before it %q", method, a.status, a.header, said)
+		if a.status != 200 || a.header.Get("Link") != "" || fmt.Sprint(received) != "[103 [</a>]]" {
+			t.Errorf("%s: %d, %v, before it %q", method, a.status, a.header, received)
 		}
 	}
-	// A client of HTTP/1.0 would take it for the answer.
+	// An HTTP/1.0 client would take it for the response.
 	for _, method := range []string{"GET", "POST"} {
 		_, in := h.raw(method + " / HTTP/1.0\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
 		if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
 			t.Errorf("%s of HTTP/1.0: %+v, %v", method, res, err)
 		}
 	}
-	// There is no end of what may be said, but of what is given on.
-	h = build(t, nil, says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 6)+"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
+	// The number of interim responses is limited.
+	h = newGateway(t, nil, respondsWith(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 6)+"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
 	for _, method := range []string{"GET", "POST"} {
 		if a := h.do(h.request(method, "/", nil)); a.status != 502 {
 			t.Errorf("%s: %d behind six answers that are none", method, a.status)
@@ -245,13 +245,13 @@ func TestEarlyHints(t *testing.T) {
 	}
 }
 
-// A client that takes nothing, or sends nothing, is given up; so is an upstream that
-// stops within its answer.
+// A client that reads or sends nothing is cut off; so is an upstream that stalls within its
+// response.
 func TestStalls(t *testing.T) {
 	quick := func(c *proxy.Config) {
-		c.Grace, c.Deadline, c.Rate = 50*time.Millisecond, time.Hour, 1<<20
+		c.Grace, c.DefaultDeadline, c.MinBytesPerSecond = 50*time.Millisecond, time.Hour, 1<<20
 	}
-	endless := serves(t, func(w http.ResponseWriter, _ *http.Request) {
+	endless := startUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		buf := make([]byte, 64<<10)
 		for {
 			if _, err := w.Write(buf); err != nil {
@@ -259,40 +259,40 @@ func TestStalls(t *testing.T) {
 			}
 		}
 	})
-	h := build(t, quick, endless)
+	h := newGateway(t, quick, endless)
 	h.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n") // and reads nothing
-	h.port.until(t, "the client is given up", func() bool { return len(h.port.told) == 2 })
-	if got := h.port.endings(); got != " answered abandoned" {
+	h.port.waitUntil(t, "the client is given up", func() bool { return len(h.port.reported) == 2 })
+	if got := h.port.results(); got != " answered abandoned" {
 		t.Errorf("a client that takes nothing:%s", got)
 	}
 
-	h = build(t, quick, serves(t, echo))
+	h = newGateway(t, quick, startUpstream(t, echo))
 	_, in := h.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhel")
 	res, err := http.ReadResponse(in, nil)
 	if err != nil || res.StatusCode != 504 || !res.Close {
 		t.Errorf("a client that sends nothing: %v, %v", res, err)
 	}
-	if got := h.port.endings(); got != " abandoned" {
+	if got := h.port.results(); got != " abandoned" {
 		t.Errorf("a client that sends nothing:%s", got)
 	}
 
-	h = build(t, func(c *proxy.Config) { c.Silence = 500 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
+	h = newGateway(t, func(c *proxy.Config) { c.StallTimeout = 500 * time.Millisecond }, servesRaw(t, func(c net.Conn, r *bufio.Reader) {
 		_, _ = fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-		_, _ = r.ReadByte() // until it is hung up
+		_, _ = r.ReadByte() // until the connection is closed
 	}))
 	if a := h.get("/"); a.status != 200 || a.body != "hello" || a.err == nil {
 		t.Errorf("an upstream that stops: %d %q %v", a.status, a.body, a.err)
 	}
-	if got := h.port.endings(); got != " answered truncated" {
+	if got := h.port.results(); got != " answered truncated" {
 		t.Errorf("an upstream that stops:%s", got)
 	}
 
-	// An upstream that takes nothing of a body is not answering in time.
-	h = build(t, func(c *proxy.Config) { c.Deadline = 100 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
+	// An upstream that reads nothing of a body exceeds the deadline.
+	h = newGateway(t, func(c *proxy.Config) { c.DefaultDeadline = 100 * time.Millisecond }, servesRaw(t, func(c net.Conn, r *bufio.Reader) {
 		<-t.Context().Done()
 	}))
 	a := h.do(h.request("POST", "/", io.LimitReader(zeros{}, 64<<20)))
-	if got := h.port.endings(); got != " timed_out" || a.err == nil && a.status != 504 {
+	if got := h.port.results(); got != " timed_out" || a.err == nil && a.status != 504 {
 		t.Errorf("an upstream that takes nothing: %d %v%s", a.status, a.err, got)
 	}
 }
@@ -301,15 +301,14 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// A stream may be as long as it likes, so long as it goes on: neither the deadline nor
-// the grace is for all of it.
-func TestALongStreamGoesOn(t *testing.T) {
+// A stream may last for ever while data moves: deadline and grace do not apply to it as a whole.
+func TestLongStreamOutlivesDeadline(t *testing.T) {
 	t.Parallel()
 	const step, steps = 25 * time.Millisecond, 60
-	h := build(t, func(c *proxy.Config) {
-		c.Deadline, c.Grace, c.Silence = time.Second, time.Second, time.Second
-		c.Rate = 1
-	}, serves(t, func(w http.ResponseWriter, r *http.Request) {
+	h := newGateway(t, func(c *proxy.Config) {
+		c.DefaultDeadline, c.Grace, c.StallTimeout = time.Second, time.Second, time.Second
+		c.MinBytesPerSecond = 1
+	}, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		got, _ := io.Copy(io.Discard, r.Body)
 		for range steps {
 			_, _ = fmt.Fprint(w, "x")
@@ -328,16 +327,16 @@ func TestALongStreamGoesOn(t *testing.T) {
 		return 1, nil
 	})))
 	if a.body != strings.Repeat("x", steps)+fmt.Sprint(steps) || a.err != nil {
-		t.Errorf("%d %q %v%s", a.status, a.body, a.err, h.port.endings())
+		t.Errorf("%d %q %v%s", a.status, a.body, a.err, h.port.results())
 	}
 }
 
-// A stream may be silent for longer than a client may be slow, and than its header may
-// take, and end well.
-func TestASilentStreamEndsWell(t *testing.T) {
+// A stream may pause for longer than the grace of a client and the deadline of a header, and
+// complete.
+func TestPausedStreamCompletes(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int{0, 100 << 10} {
-		h := timed(t, 50*time.Millisecond, func(c *proxy.Config) { c.Grace, c.Deadline = time.Second, time.Second }, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		h := newTimedGateway(t, 50*time.Millisecond, func(c *proxy.Config) { c.Grace, c.DefaultDeadline = time.Second, time.Second }, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 			if length > 0 {
 				w.Header().Set("Content-Length", fmt.Sprint(length+1))
 			}
@@ -351,17 +350,17 @@ func TestASilentStreamEndsWell(t *testing.T) {
 			}
 		}))
 		if a := h.get("/"); len(a.body) != length+1 || a.err != nil {
-			t.Errorf("%d bytes, %v%s", len(a.body), a.err, h.port.endings())
+			t.Errorf("%d bytes, %v%s", len(a.body), a.err, h.port.results())
 		}
 	}
 }
 
-// A small answer is given on though the server's time for it is over; and what a client
-// takes to send its body is not the endpoint's time.
-func TestASmallAnswerAfterALongUpload(t *testing.T) {
+// A small response is forwarded although the server's time for it has passed. The time in which a
+// client sends its body does not count against the endpoint.
+func TestSmallResponseAfterLongUpload(t *testing.T) {
 	t.Parallel()
-	for status, to := range map[int]string{200: serves(t, echo), 502: says(t, "no HTTP")} {
-		h := timed(t, 50*time.Millisecond, func(c *proxy.Config) { c.Deadline = time.Second }, to)
+	for status, to := range map[int]string{200: startUpstream(t, echo), 502: respondsWith(t, "no HTTP")} {
+		h := newTimedGateway(t, 50*time.Millisecond, func(c *proxy.Config) { c.DefaultDeadline = time.Second }, to)
 		left := 2
 		a := h.do(h.request("POST", "/", reader(func(b []byte) (int, error) {
 			if left--; left == 0 {
@@ -376,7 +375,7 @@ func TestASmallAnswerAfterALongUpload(t *testing.T) {
 	}
 }
 
-// pause lets time go by, which is what these tests are about.
+// pause lets time pass, which these tests are about.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -386,9 +385,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A gigabyte comes through, a quarter of one goes, and nothing of it stays. By HTTP/2 it is a
-// quarter, and net/http's own buffers may come and go.
-func TestAGigabyteGoesThrough(t *testing.T) {
+// A gigabyte is received, and a quarter of one sent, in constant memory. Over HTTP/2 it is a
+// quarter, because net/http's own buffers vary.
+func TestGigabyteNeedsConstantMemory(t *testing.T) {
 	serve := func(all int64) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
@@ -405,10 +404,10 @@ func TestAGigabyteGoesThrough(t *testing.T) {
 		all, some = all>>4, some>>2
 	}
 	for _, c := range []struct {
-		h    *house
+		h    *gateway
 		all  int64
 		most uint64
-	}{{build(t, nil, serves(t, serve(all))), all, 16 << 20}, {build(t, second, serves2(t, serve(some))), some, uint64(some / 2)}} {
+	}{{newGateway(t, nil, startUpstream(t, serve(all))), all, 16 << 20}, {newGateway(t, useHTTP2, startH2Upstream(t, serve(some))), some, uint64(some / 2)}} {
 		var before, after runtime.MemStats
 		for _, way := range []string{"GET", "PUT"} {
 			runtime.GC()
@@ -434,9 +433,9 @@ func TestAGigabyteGoesThrough(t *testing.T) {
 	}
 }
 
-// The same over HTTP/2: a stream that breaks off is not whole, and the connection stays.
-func TestHTTP2(t *testing.T) {
-	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+// The same over HTTP/2: a truncated stream is not complete, and the connection stays.
+func TestHTTP2Clients(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/cut":
 			w.Header().Set("Content-Length", "10")
@@ -456,7 +455,7 @@ func TestHTTP2(t *testing.T) {
 	front.EnableHTTP2 = true
 	front.StartTLS()
 	defer front.Close()
-	ask := func(method, path, body string) answer {
+	ask := func(method, path, body string) clientResponse {
 		r, err := http.NewRequestWithContext(t.Context(), method, front.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -467,11 +466,11 @@ func TestHTTP2(t *testing.T) {
 		}
 		res, err := front.Client().Do(r)
 		if err != nil {
-			return answer{err: err}
+			return clientResponse{err: err}
 		}
 		defer res.Body.Close()
 		text, err := io.ReadAll(res.Body)
-		return answer{res.StatusCode, res.Header, string(text), err, res}
+		return clientResponse{res.StatusCode, res.Header, string(text), err, res}
 	}
 	for range 2 {
 		a := ask("POST", "/x", "body")
@@ -490,13 +489,13 @@ func TestHTTP2(t *testing.T) {
 	front.Client().CloseIdleConnections()
 }
 
-// TestHTTPSUpstream: an endpoint of https is believed by the roots that are given.
-func TestHTTPSUpstream(t *testing.T) {
+// TestTLSRootsOfConfig: the configured roots verify an https endpoint.
+func TestTLSRootsOfConfig(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(echo))
 	defer s.Close()
 	s.Config.ErrorLog = nil
 	for trusts, want := range map[bool]int{true: 200, false: 502} {
-		h := build(t, func(c *proxy.Config) {
+		h := newGateway(t, func(c *proxy.Config) {
 			if c.TLS = new(tls.Config); trusts {
 				c.TLS.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 			}

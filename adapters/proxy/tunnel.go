@@ -14,59 +14,59 @@ import (
 	"macronode/core/event"
 )
 
-// Tunnels are the connections that have been taken from the server: an end of the node
-// must know them, because no server does.
+// Tunnels is the registry of hijacked connections. The server does not track them, so a drain
+// needs it.
 type Tunnels struct {
-	mu   sync.Mutex
-	open map[*tunnel]struct{}
-	none chan struct{} // closed once there is none, and none comes; nil: not ending
+	mu      sync.Mutex
+	open    map[*tunnel]struct{}
+	drained chan struct{} // closed when the last tunnel has ended after startDrain; nil: not draining
 }
 
-// A tunnel is a connection that speaks another protocol now, and the endpoint's.
+// A tunnel connects a client and an endpoint after an upgrade.
 type tunnel struct {
-	near  net.Conn
-	far   io.ReadWriteCloser
-	meter Meter
-	idle  *time.Timer
-	quiet time.Duration
-	why   atomic.Value // the Symptom of which the proxy ended it
+	client      net.Conn
+	upstream    io.ReadWriteCloser
+	meter       Meter
+	idleTimer   *time.Timer
+	idleTimeout time.Duration
+	endReason   atomic.Value // the FailureReason with which the proxy ended it
 }
 
-// end closes it for a reason of the proxy's own.
-func (t *tunnel) end(why Symptom) {
-	t.why.CompareAndSwap(nil, why)
+// end closes the tunnel for a reason of the proxy.
+func (t *tunnel) end(why FailureReason) {
+	t.endReason.CompareAndSwap(nil, why)
 	t.close()
 }
 
 func (t *tunnel) close() {
-	_ = t.near.Close() // both: who waits for either sees its end
-	_ = t.far.Close()
+	_ = t.client.Close() // unblocks both directions
+	_ = t.upstream.Close()
 }
 
-// NewTunnels has none.
+// NewTunnels returns an empty registry.
 func NewTunnels() *Tunnels { return &Tunnels{open: make(map[*tunnel]struct{})} }
 
-// Drain takes no new tunnel, waits until those that are there are over, and cuts what is
-// left when ctx ends: it returns how many that were.
+// Drain rejects new tunnels and waits until the open ones have ended. When ctx ends, it closes
+// the rest and returns their number.
 func (s *Tunnels) Drain(ctx context.Context) (cut int) {
 	select {
-	case <-s.last():
+	case <-s.startDrain():
 	case <-ctx.Done():
 	}
-	return s.cut()
+	return s.closeAll()
 }
 
-// ending reports that no tunnel is taken any more.
-func (s *Tunnels) ending() bool {
+// isDraining reports whether new tunnels are rejected.
+func (s *Tunnels) isDraining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.none != nil
+	return s.drained != nil
 }
 
 func (s *Tunnels) add(t *tunnel) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.none != nil {
+	if s.drained != nil {
 		return false
 	}
 	s.open[t] = struct{}{}
@@ -77,37 +77,37 @@ func (s *Tunnels) remove(t *tunnel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, t)
-	s.settle()
+	s.checkDrained()
 }
 
-// last takes no tunnel any more: what it returns is closed when there is none.
-func (s *Tunnels) last() <-chan struct{} {
+// startDrain rejects new tunnels. The returned channel is closed when none is open.
+func (s *Tunnels) startDrain() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.none == nil {
-		s.none = make(chan struct{})
+	if s.drained == nil {
+		s.drained = make(chan struct{})
 	}
-	s.settle()
-	return s.none
+	s.checkDrained()
+	return s.drained
 }
 
-func (s *Tunnels) settle() {
-	if s.none == nil || len(s.open) > 0 {
+func (s *Tunnels) checkDrained() {
+	if s.drained == nil || len(s.open) > 0 {
 		return
 	}
 	select {
-	case <-s.none:
+	case <-s.drained:
 	default:
-		close(s.none)
+		close(s.drained)
 	}
 }
 
-// cut ends all of them, and waits until they have.
-func (s *Tunnels) cut() (n int) {
-	done := s.last()
+// closeAll closes all tunnels and waits until they have ended.
+func (s *Tunnels) closeAll() (n int) {
+	done := s.startDrain()
 	s.mu.Lock()
 	for t := range s.open {
-		t.end(Drained)
+		t.end(Shutdown)
 		n++
 	}
 	s.mu.Unlock()
@@ -115,86 +115,85 @@ func (s *Tunnels) cut() (n int) {
 	return n
 }
 
-// Open is how many there are.
+// Open returns the number of open tunnels.
 func (s *Tunnels) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
 }
 
-// upgrade is the protocol that a request asks for; empty: none that an upstream is asked for.
-// A server may ignore the wish, and what stays HTTP is asked for as if there were none: so are
-// wishes for a choice of protocols, for one behind a body, and for one that would pass by all
-// that is decided about requests.
-func (t *trip) upgrade() string {
-	said := t.r.Header["Upgrade"]
-	if len(said) != 1 || t.body != nil || t.r.ProtoMajor != 1 || t.r.ProtoMinor != 1 || !listed(t.r.Header["Connection"], "upgrade") {
+// requestedUpgrade returns the protocol that a request asks for, or "" if the upgrade is ignored,
+// which HTTP allows. Ignored are choices of several protocols, upgrades with a body, and those to
+// HTTP/2, TLS and other forms of HTTP, which would bypass the gateway.
+func (t *exchange) requestedUpgrade() string {
+	values := t.r.Header["Upgrade"]
+	if len(values) != 1 || t.body != nil || t.r.ProtoMajor != 1 || t.r.ProtoMinor != 1 || !containsToken(t.r.Header["Connection"], "upgrade") {
 		return ""
 	}
-	if strings.ContainsFunc(said[0], func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
+	if strings.ContainsFunc(values[0], func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
 		return ""
 	}
-	switch name, _, _ := strings.Cut(said[0], "/"); strings.ToLower(name) {
+	switch name, _, _ := strings.Cut(values[0], "/"); strings.ToLower(name) {
 	case "h2c", "h2", "http", "tls":
 		return ""
 	}
-	return said[0]
+	return values[0]
 }
 
-// tunnel asks the upstream for another protocol.
-func (t *trip) tunnel(kind string) {
-	if t.tunnels.ending() {
+// serveUpgrade forwards a request for another protocol.
+func (t *exchange) serveUpgrade(kind string) {
+	if t.tunnels.isDraining() {
 		t.fail(t.w, t.r, event.Unavailable, 0)
 		return
 	}
-	t.serve(func(out *http.Request) {
+	t.serveAttempts(func(out *http.Request) {
 		out.Header["Connection"], out.Header["Upgrade"] = []string{"Upgrade"}, []string{kind}
 	})
 }
 
-// through joins both ends until one has nothing to say any more.
-func (t *trip) through(res *http.Response) {
-	ending, how := event.AttemptAbandoned, Gone
-	defer func() { t.over(ending, how) }()
-	far, ok := res.Body.(io.ReadWriteCloser)
-	asked := t.upgrade()
-	if !ok || asked == "" || res.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(asked, res.Header.Get("Upgrade")) {
-		ending, how = event.AttemptTruncated, Malformed
+// joinTunnel connects both ends until one is closed.
+func (t *exchange) joinTunnel(res *http.Response) {
+	result, reason := event.AttemptAbandoned, ClientDisconnected
+	defer func() { t.finish(result, reason) }()
+	upstream, ok := res.Body.(io.ReadWriteCloser)
+	protocol := t.requestedUpgrade()
+	if !ok || protocol == "" || res.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(protocol, res.Header.Get("Upgrade")) {
+		result, reason = event.AttemptTruncated, ProtocolError
 		t.fail(t.w, t.r, event.BadGateway, 0)
 		return
 	}
-	near, with, err := t.control.Hijack()
+	client, buffered, err := t.controller.Hijack()
 	if err != nil {
 		t.fail(t.w, t.r, event.Internal, 0)
 		return
 	}
-	u := &tunnel{near: near, far: far, meter: t.meter, quiet: t.config.Idle}
+	u := &tunnel{client: client, upstream: upstream, meter: t.meter, idleTimeout: t.config.TunnelIdleTimeout}
 	defer u.close()
 	if !t.tunnels.add(u) {
-		how = Drained
-		return // the end of the node came first
+		reason = Shutdown
+		return // the shutdown came first
 	}
 	defer t.tunnels.remove(u)
 	t.timer.Stop()
-	u.idle = time.AfterFunc(u.quiet, func() { u.end(Idle) })
-	defer u.idle.Stop()
-	defer context.AfterFunc(t.ctx, func() { u.end(Drained) })() // its connection is not the server's: nothing else ends it
-	_ = near.SetDeadline(time.Time{})
-	if switched(with.Writer, res, idsOf(t.w.Header())) != nil {
+	u.idleTimer = time.AfterFunc(u.idleTimeout, func() { u.end(IdleTimeout) })
+	defer u.idleTimer.Stop()
+	defer context.AfterFunc(t.ctx, func() { u.end(Shutdown) })() // the server does not close a hijacked connection
+	_ = client.SetDeadline(time.Time{})
+	if writeSwitchingProtocols(buffered.Writer, res, idsOf(t.w.Header())) != nil {
 		return
 	}
-	ending, how = event.AttemptCompleted, Fine
-	t.join(u, t.course, io.MultiReader(io.LimitReader(with.Reader, int64(with.Reader.Buffered())), near))
-	if why, ended := u.why.Load().(Symptom); ended {
-		how = why
+	result, reason = event.AttemptCompleted, NoFailure
+	t.copyBothWays(u, t.trace, io.MultiReader(io.LimitReader(buffered.Reader, int64(buffered.Reader.Buffered())), client))
+	if why, ended := u.endReason.Load().(FailureReason); ended {
+		reason = why
 	}
 }
 
-// switched writes the answer that is the last of this protocol, with the ids by which an operator
-// asks what became of it.
-func switched(w *bufio.Writer, res *http.Response, of ids) error {
+// writeSwitchingProtocols writes the 101 response, with the ids by which an operator finds the
+// request.
+func writeSwitchingProtocols(w *bufio.Writer, res *http.Response, of ids) error {
 	h := make(http.Header, len(res.Header)+4)
-	pass(h, res.Header, nil)
+	copyFields(h, res.Header, nil)
 	of.put(h)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, res.Header["Upgrade"]
 	if _, err := w.WriteString("HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
@@ -209,33 +208,34 @@ func switched(w *bufio.Writer, res *http.Response, of ids) error {
 	return w.Flush()
 }
 
-// join copies both ways, from near what came too early first. The end of one way is told to the other side, which may go on.
-func (p *Proxy) join(u *tunnel, c *Course, near io.Reader) {
+// copyBothWays copies in both directions. near begins with data that the server had buffered. The
+// end of one direction is passed on, and the other may continue.
+func (p *Proxy) copyBothWays(u *tunnel, c *Trace, client io.Reader) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		u.move(u.near, u.far, &c.Down)
+		u.copyOneWay(u.client, u.upstream, &c.BytesDown)
 	}()
-	u.move(u.far, near, &c.Up)
+	u.copyOneWay(u.upstream, client, &c.BytesUp)
 	<-done
 }
 
-func (u *tunnel) move(to io.Writer, from io.Reader, count *atomic.Uint64) {
-	buf := buffers.Get().(*[size]byte)
+func (u *tunnel) copyOneWay(to io.Writer, from io.Reader, count *atomic.Uint64) {
+	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	for {
 		n, err := from.Read(buf[:])
-		u.idle.Reset(u.quiet)
+		u.idleTimer.Reset(u.idleTimeout)
 		if n > 0 {
-			if !u.meter.May(n) {
-				u.idle.Stop()
-				if u.meter.Pass(n) != event.None {
-					u.end(Held)
+			if !u.meter.TryTake(n) {
+				u.idleTimer.Stop()
+				if u.meter.Wait(n) != event.None {
+					u.end(QuotaTimeout)
 					return
 				}
-				u.idle.Reset(u.quiet)
+				u.idleTimer.Reset(u.idleTimeout)
 			}
-			u.meter.Took(n)
+			u.meter.Count(n)
 			count.Add(uint64(n))
 			if _, failed := to.Write(buf[:n]); failed != nil {
 				u.close()

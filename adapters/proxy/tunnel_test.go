@@ -14,10 +14,10 @@ import (
 	"macronode/adapters/proxy"
 )
 
-// shouts is an upstream that speaks another protocol: it answers each line in capitals,
-// and the end of all lines by bye.
-func shouts(t *testing.T) string {
-	return speaks(t, func(c net.Conn, r *bufio.Reader) {
+// startShoutUpstream starts an upstream with another protocol: it answers each line in capitals,
+// and the end of input with bye.
+func startShoutUpstream(t *testing.T) string {
+	return servesRaw(t, func(c net.Conn, r *bufio.Reader) {
 		_, _ = fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nSec-Mine: 1\r\n\r\nhello\n")
 		for {
 			line, err := r.ReadString('\n')
@@ -32,10 +32,10 @@ func shouts(t *testing.T) string {
 
 const wants = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: shout\r\n\r\n"
 
-// opens is a tunnel that is open, the first line of which was read.
-func (h *house) opens() (net.Conn, *bufio.Reader) {
+// openTunnel opens a tunnel and reads its first line.
+func (h *gateway) openTunnel() (net.Conn, *bufio.Reader) {
 	h.t.Helper()
-	c, in := h.raw(wants + "early\n") // before the answer is there
+	c, in := h.raw(wants + "early\n") // before the response has arrived
 	res, err := http.ReadResponse(in, nil)
 	if err != nil || res.StatusCode != 101 || res.Header.Get("Upgrade") != "shout" || res.Header.Get("Connection") != "Upgrade" || res.Header.Get("Sec-Mine") != "1" {
 		h.t.Fatalf("%+v, %v", res, err)
@@ -48,10 +48,10 @@ func (h *house) opens() (net.Conn, *bufio.Reader) {
 	return c, in
 }
 
-// A tunnel carries both ways, and one way when the other has ended.
+// A tunnel carries both directions, and one direction after the other has ended.
 func TestTunnel(t *testing.T) {
-	h := build(t, nil, shouts(t))
-	c, in := h.opens()
+	h := newGateway(t, nil, startShoutUpstream(t))
+	c, in := h.openTunnel()
 	if n := h.tunnels.Open(); n != 1 {
 		t.Errorf("%d tunnels", n)
 	}
@@ -67,17 +67,17 @@ func TestTunnel(t *testing.T) {
 	if rest, err := io.ReadAll(in); string(rest) != "bye\n" || err != nil {
 		t.Errorf("%q, %v", rest, err)
 	}
-	h.port.idle(t)
-	if got := h.port.endings(); got != " answered completed" || h.tunnels.Open() != 0 {
+	h.port.requireIdle(t)
+	if got := h.port.results(); got != " answered completed" || h.tunnels.Open() != 0 {
 		t.Errorf("%s, %d tunnels", got, h.tunnels.Open())
 	}
 }
 
-// An end of the node waits for tunnels, takes no new one, and cuts what is left.
-func TestDrain(t *testing.T) {
-	h := build(t, nil, shouts(t))
-	first, _ := h.opens()
-	_, in := h.opens()
+// A drain waits for tunnels, rejects new ones, and closes the rest.
+func TestTunnelDrain(t *testing.T) {
+	h := newGateway(t, nil, startShoutUpstream(t))
+	first, _ := h.openTunnel()
+	_, in := h.openTunnel()
 	ctx, over := context.WithCancel(t.Context())
 	cut := make(chan int, 1)
 	go func() { cut <- h.tunnels.Drain(ctx) }()
@@ -110,30 +110,30 @@ func TestDrain(t *testing.T) {
 	if n := h.tunnels.Open(); n != 0 {
 		t.Errorf("%d are left", n)
 	}
-	// With none open, it is over at once.
-	if n := build(t, nil, shouts(t)).tunnels.Drain(t.Context()); n != 0 {
+	// Without tunnels it ends at once.
+	if n := newGateway(t, nil, startShoutUpstream(t)).tunnels.Drain(t.Context()); n != 0 {
 		t.Errorf("cut %d of none", n)
 	}
 }
 
-// A tunnel that nobody says anything in ends, and that is no fault of its upstream.
-func TestASilentTunnelEnds(t *testing.T) {
+// An idle tunnel is closed, and the upstream has not failed.
+func TestIdleTunnelIsClosed(t *testing.T) {
 	t.Parallel()
-	h, courses := followed(t, func(c *proxy.Config) { c.Idle = time.Second }, shouts(t))
-	_, in := h.opens()
+	h, traces := newTracedGateway(t, func(c *proxy.Config) { c.TunnelIdleTimeout = time.Second }, startShoutUpstream(t))
+	_, in := h.openTunnel()
 	if rest, err := io.ReadAll(in); len(rest) > 0 && string(rest) != "bye\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
-	h.port.idle(t)
-	if got := told(&(<-courses).Legs[0]); got != "completed idle_timeout 101, " {
+	h.port.requireIdle(t)
+	if got := traceLine(&(<-traces).Upstreams[0]); got != "completed idle_timeout 101, " {
 		t.Errorf("%s", got)
 	}
 }
 
-// TestATunnelHasAnID: the answer that opens a tunnel carries the id that was given to its
-// request, and not one of the upstream's.
-func TestATunnelHasAnID(t *testing.T) {
-	h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+// TestTunnelResponseHasIDs: the 101 response carries the id of its request, and none of the
+// upstream's.
+func TestTunnelResponseHasIDs(t *testing.T) {
+	h := newGateway(t, nil, servesRaw(t, func(c net.Conn, _ *bufio.Reader) {
 		_, _ = fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nX-Request-Id: theirs\r\nX-Decision-Id: theirs\r\n\r\n")
 	}))
 	h.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,15 +146,15 @@ func TestATunnelHasAnID(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	c.Close()
-	h.port.idle(t)
+	h.port.requireIdle(t)
 }
 
-// What is no tunnel is an answer, or none.
-func TestNoTunnel(t *testing.T) {
+// An invalid upgrade is answered with a response or a problem.
+func TestInvalidUpgradeResponses(t *testing.T) {
 	for name, c := range map[string]struct {
-		ask, says string
-		status    int
-		endings   string
+		ask, response string
+		status        int
+		endings       string
 	}{
 		"refused by the upstream": {wants, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", 403, " answered completed"},
 		"another protocol":        {wants, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n", 502, " answered truncated"},
@@ -162,24 +162,24 @@ func TestNoTunnel(t *testing.T) {
 		"no protocol named":       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 502, " answered truncated"},
 		"upgrade without saying":  {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: shout\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, " answered completed"},
 	} {
-		h := build(t, nil, says(t, c.says))
+		h := newGateway(t, nil, respondsWith(t, c.response))
 		_, in := h.raw(c.ask)
 		res, err := http.ReadResponse(in, nil)
 		if err != nil || res.StatusCode != c.status {
 			t.Errorf("%s: %+v, %v", name, res, err)
 			continue
 		}
-		h.port.idle(t)
-		if got := h.port.endings(); got != c.endings {
+		h.port.requireIdle(t)
+		if got := h.port.results(); got != c.endings {
 			t.Errorf("%s:%s", name, got)
 		}
 	}
 }
 
-// TestIgnoredUpgrades: what is asked for another protocol that nobody is to speak is answered as
-// if it had not asked, and no service hears of the wish.
+// TestIgnoredUpgrades: a request for a protocol that is not tunnelled is forwarded without the
+// upgrade.
 func TestIgnoredUpgrades(t *testing.T) {
-	h := build(t, nil, serves(t, echo))
+	h := newGateway(t, nil, startUpstream(t, echo))
 	for name, ask := range map[string]string{
 		"h2c":               "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n",
 		"settings unsaid":   "Connection: Upgrade\r\nUpgrade: H2C\r\nHTTP2-Settings: A\r\n\r\n",
@@ -203,16 +203,16 @@ func TestIgnoredUpgrades(t *testing.T) {
 			t.Errorf("%s: %q", name, body)
 		}
 		for _, field := range [...]string{"Saw-Upgrade", "Saw-Connection", "Saw-Http2-Settings"} {
-			if said, ok := res.Header[field]; ok {
-				t.Errorf("%s: %s %q", name, field, said)
+			if values, ok := res.Header[field]; ok {
+				t.Errorf("%s: %s %q", name, field, values)
 			}
 		}
 	}
 }
 
-// A service that speaks another protocol behind a body was not asked to.
-func TestNoTunnelBehindABody(t *testing.T) {
-	h := build(t, nil, says(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n"))
+// An upgrade behind a body is not forwarded.
+func TestUpgradeWithBodyIsIgnored(t *testing.T) {
+	h := newGateway(t, nil, respondsWith(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n"))
 	_, in := h.raw(strings.Replace(wants, "\r\n\r\n", "\r\nContent-Length: 1\r\n\r\nx", 1))
 	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 502 {
 		t.Errorf("%+v, %v", res, err)

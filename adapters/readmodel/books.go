@@ -9,8 +9,7 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// Change appends what the movement at p changed, and says whose it is. Its errors are
-// Render's.
+// Change appends the movement at p, and returns its tenant. Its errors are those of Render.
 func (f *Follower) Change(to []byte, p types.Position) (change []byte, owner types.Tenant, err error) {
 	s, err := f.frame(p.LSN)
 	if err != nil {
@@ -19,10 +18,10 @@ func (f *Follower) Change(to []byte, p types.Position) (change []byte, owner typ
 	return receipt.Change(to, &s, p.Index)
 }
 
-// Asked says what the record at p was asked to do, as far as it tells: of an operation,
-// or of each of a batch that was done. An operation that opened a hold names it. Texts
-// are views of the frame, which is not written to. Its errors are Render's.
-func (f *Follower) Asked(p types.Position, in *event.Request) (of types.JournalID, err error) {
+// Asked returns the request of the record at p, as far as the record has it: an operation, or the
+// operations of a batch that was done. An operation that opened a hold has its ID. Texts are
+// read-only views of the frame. Its errors are those of Render.
+func (f *Follower) RequestAt(p types.Position, in *event.Request) (of types.JournalID, err error) {
 	s, err := f.frame(p.LSN)
 	if err != nil {
 		return 0, err
@@ -68,8 +67,8 @@ func item(s *record.Sealed, index uint16, r *record.Record) event.Item {
 	return i
 }
 
-// Keys are the API keys that a tenant ever had, oldest first, but for the first so many:
-// at most limit.
+// Keys returns all API keys of a tenant, including revoked ones, oldest first: at most limit,
+// after the first skip.
 func (f *Follower) Keys(t types.Tenant, skip, limit int) (list []event.Key) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -83,7 +82,7 @@ func (f *Follower) Keys(t types.Tenant, skip, limit int) (list []event.Key) {
 	return list
 }
 
-// Frozen reports that nothing may leave an account.
+// Frozen reports whether debits of an account are rejected.
 func (f *Follower) Frozen(t types.Tenant, account []byte) bool {
 	id := digest.Name(account)
 	f.mu.RLock()
@@ -91,7 +90,7 @@ func (f *Follower) Frozen(t types.Tenant, account []byte) bool {
 	return f.state.Wallet.Frozen(t, id)
 }
 
-// Supply is how much of an asset was ever issued and burned, and is held.
+// Supply returns the totals issued, burned and currently held of an asset.
 func (f *Follower) Supply(t types.Tenant, asset []byte) (issued, burned, held types.Amount) {
 	id := digest.Name(asset)
 	f.mu.RLock()
@@ -100,7 +99,7 @@ func (f *Follower) Supply(t types.Tenant, asset []byte) (issued, burned, held ty
 	return issued, burned, f.state.Wallet.Held(t, id)
 }
 
-// Seq is the last movement of a tenant that is folded.
+// Seq returns the last folded movement of a tenant.
 func (f *Follower) Seq(t types.Tenant) types.Seq {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -23,7 +23,7 @@ func roomy() state.Limits {
 
 func called(s string) types.Name { return types.Name{Text: []byte(s)} }
 
-// chain seals frames of these records.
+// chain seals frames of some records.
 func chain(frames ...[]record.Record) (all []record.Sealed) {
 	prev := types.Root{}
 	for i, records := range frames {
@@ -39,8 +39,8 @@ func chain(frames ...[]record.Record) (all []record.Sealed) {
 	return all
 }
 
-// a year of one account: issued to, and in one batch some of it held and a release of
-// nothing refused; then frozen.
+// year returns the frames of one account: an issue, a batch with a hold and a rejected release,
+// and a freeze.
 func year() []record.Sealed {
 	ten, four, ann, eur := types.MinorUnits(10), types.MinorUnits(4), called("ann"), called("EUR/2")
 	of := record.Record{Tenant: 1, Caller: 7, Asset: eur}
@@ -54,9 +54,9 @@ func year() []record.Sealed {
 	return chain([]record.Record{boot}, []record.Record{issue}, []record.Record{head, held, refused}, []record.Record{frozen})
 }
 
-// TestAsked: a record tells what it was asked, a batch what its items were, and whoever
-// opened a hold its name; nothing is told of a place where nobody asked.
-func TestAsked(t *testing.T) {
+// TestAskedReturnsRequest: of a record or of the items of a batch, with the ID of an opened hold;
+// an error where there is no request.
+func TestAskedReturnsRequest(t *testing.T) {
 	f := readmodel.New(state.New(roomy(), 1), 8, 1, nil)
 	if err := f.Fold(year()); err != nil {
 		t.Fatal(err)
@@ -77,11 +77,11 @@ func TestAsked(t *testing.T) {
 		{types.Position{}, "receipt: no answer there"},
 	} {
 		var in event.Request
-		of, err := f.Asked(c.at, &in)
+		of, err := f.RequestAt(c.at, &in)
 		got := ""
 		if err != nil {
 			got = err.Error()
-		} else if got = said(&in); of != 5 || in.Tenant != 1 || in.Caller != 7 {
+		} else if got = reported(&in); of != 5 || in.Tenant != 1 || in.Caller != 7 {
 			t.Errorf("%v: %d in tenant %d, in the journal %d", c.at, in.Caller, in.Tenant, of)
 		}
 		if got != c.want {
@@ -95,7 +95,7 @@ func name(id types.TxID) string {
 	return string(text[:])
 }
 
-func said(in *event.Request) (s string) {
+func reported(in *event.Request) (s string) {
 	if in.Op == event.Batch {
 		s = "batch: "
 	}
@@ -120,9 +120,9 @@ func said(in *event.Request) (s string) {
 	return s
 }
 
-// TestBooksTellTheLedger: what is frozen, held and issued, how far it goes, and the
-// change that a movement is.
-func TestBooksTellTheLedger(t *testing.T) {
+// TestReadsMatchLedger: frozen, held and issued amounts, the last seq, and the change of a
+// movement.
+func TestReadsMatchLedger(t *testing.T) {
 	f := readmodel.New(state.New(roomy(), 1), 8, 1, nil)
 	if err := f.Fold(year()); err != nil {
 		t.Fatal(err)
@@ -151,8 +151,8 @@ func TestBooksTellTheLedger(t *testing.T) {
 	}
 }
 
-// TestKeysAreListed: those of a tenant, oldest first, in parts.
-func TestKeysAreListed(t *testing.T) {
+// TestKeysOfTenant: oldest first, in pages.
+func TestKeysOfTenant(t *testing.T) {
 	var frames [][]record.Record
 	for i, tenant := range []types.Tenant{1, 2, 1, 1} {
 		frames = append(frames, []record.Record{{Kind: record.KeyCreated, APIKey: &event.Key{ID: types.KeyID(9 - i), Tenant: tenant, Label: types.NewLabel("k")}}})

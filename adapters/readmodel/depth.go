@@ -1,15 +1,15 @@
 package readmodel
 
-// How full is what waits or is kept, and how much of it may.
+// Depths and limits of the queues and caches.
 
-// Waiting is of the reads that wait for a movement.
+// Waiting is the queue of reads that wait for a movement.
 func (f *Follower) Waiting() (depth, limit int) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.waits, f.room
 }
 
-// Recent is of the frames at hand.
+// Recent is the cache of recent frames.
 func (f *Follower) Recent() (depth, limit int) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -1,5 +1,5 @@
-// Package readmodel is the second fold: it knows durable frames only, and answers
-// whatever decides nothing.
+// Package readmodel is the second fold of the journal: it has durable frames only, and answers
+// reads that decide nothing.
 //
 //	durable frames ─► Fold ─► balances, keys, the recent frames ─► Render, Balance, Find
 //	                                      └─ older frames: from the segments
@@ -17,12 +17,11 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// Older reads a durable frame that has left memory. Where there is none, its error is
-// receipt.ErrNone; any other says that the disk failed.
+// Older reads a durable frame that is not in memory. If there is none, its error is
+// receipt.ErrNoAnswer; any other error is a failure of the disk.
 type Older func(types.LSN) (record.Sealed, error)
 
-// Follower folds and answers. Its lock is held for no longer than a fold of one
-// frame or one look-up.
+// Follower folds and answers. Its lock is held for at most the fold of one frame, or one look-up.
 type Follower struct {
 	older Older
 
@@ -30,18 +29,18 @@ type Follower struct {
 	state  state.State
 	recent recent
 	aside  aside
-	moved  chan struct{} // closed at the next fold, when somebody waits for it
+	moved  chan struct{} // closed at the next fold, if a reader waits
 	waits  int
-	room   int // for those who wait
+	room   int // free places for waiting readers
 }
 
-// New follows on from s, keeps so many frames at hand and lets so many wait. Frames that
-// are longer than a record are fewer: see Bytes.
+// New returns a follower that continues from s, keeps some frames in memory, and limits waiting
+// readers. If frames are longer than a record, fewer are kept: see Bytes.
 func New(s state.State, keep, waiters int, older Older) *Follower {
 	return &Follower{older: older, state: s, recent: newRecent(keep), room: waiters}
 }
 
-// Fold takes in frames that are durable, in order.
+// Fold folds durable frames in order.
 func (f *Follower) Fold(batch []record.Sealed) error {
 	for _, s := range batch {
 		if err := f.fold(s); err != nil {
@@ -67,29 +66,29 @@ func (f *Follower) fold(s record.Sealed) error {
 	return nil
 }
 
-// Begin follows on from what recovery folded, in the place of what New was given.
+// Begin replaces the state by the one that recovery folded.
 func (f *Follower) Begin(s *state.State) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.CopyTo(&f.state)
 }
 
-// Keep remembers a frame that was folded elsewhere: recovery's.
+// Keep stores a frame that recovery folded.
 func (f *Follower) Keep(s record.Sealed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.recent.keep(s)
 }
 
-// Mark is how far the follower has folded.
+// Mark returns the last folded frame.
 func (f *Follower) Mark() types.LSN {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.state.LSN
 }
 
-// Last is the newest frame that it has at hand, and its time; of none, if no frame came since
-// the start.
+// Last returns the newest frame in memory, and the time of the state; a zero frame if no frame
+// was folded since the start.
 func (f *Follower) Last() (s record.Sealed, at types.Time) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -99,14 +98,14 @@ func (f *Follower) Last() (s record.Sealed, at types.Time) {
 	return s, f.state.At
 }
 
-// Journal names the journal that is followed.
+// Journal returns the ID of the journal.
 func (f *Follower) Journal() types.JournalID {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.state.Journal
 }
 
-// Bootstrapped reports that the node's own first key is durable.
+// Bootstrapped reports whether the bootstrap key is durable.
 func (f *Follower) Bootstrapped() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -120,8 +119,8 @@ func (f *Follower) Find(id types.KeyID) (event.Key, bool) {
 	return f.state.Keys.Find(id)
 }
 
-// Render is the answer that the record at p is, with its HTTP status and whose it
-// is: receipt.ErrNone when there is none, another error when it cannot be read.
+// Render appends the answer of the record at p and returns its HTTP status and tenant. It returns
+// receipt.ErrNoAnswer if there is none, and other errors if it cannot be read.
 func (f *Follower) Render(to []byte, p types.Position) (answer []byte, status int, owner types.Tenant, err error) {
 	s, err := f.frame(p.LSN)
 	if err != nil {
@@ -130,8 +129,8 @@ func (f *Follower) Render(to []byte, p types.Position) (answer []byte, status in
 	return f.state.Render(to, &s, p.Index)
 }
 
-// frame is a durable frame, also one that is not folded because what comes before it
-// cannot be read: from memory, or from the segments.
+// frame returns a durable frame from memory or from the segments, even if it could not be folded
+// because of damage before it.
 func (f *Follower) frame(lsn types.LSN) (record.Sealed, error) {
 	f.mu.RLock()
 	s := *f.recent.at(lsn)
@@ -145,8 +144,8 @@ func (f *Follower) frame(lsn types.LSN) (record.Sealed, error) {
 	return f.aside.get(lsn, f.older)
 }
 
-// Balance is what an account has of an asset. Reserved accounts are readable: what
-// was issued counts below nothing, what was burned is there.
+// Balance returns the balance of an account in an asset. Reserved accounts can be read: the
+// issuance account is negative.
 func (f *Follower) Balance(t types.Tenant, account, asset []byte) (b event.Balance) {
 	name, kind := digest.Name(account), digest.Name(asset)
 	of, own := types.ReservedAsset(account)
@@ -170,8 +169,8 @@ func (f *Follower) Balance(t types.Tenant, account, asset []byte) (b event.Balan
 	return b
 }
 
-// AwaitSeq waits until a tenant's movement is folded; false when ctx ends first, or
-// too many wait already.
+// AwaitSeq waits until a movement of a tenant is folded; false if ctx ends first, or too many
+// readers wait.
 func (f *Follower) AwaitSeq(ctx context.Context, t types.Tenant, seq types.Seq) bool {
 	for {
 		moved, done := f.next(t, seq)
@@ -191,7 +190,7 @@ func (f *Follower) AwaitSeq(ctx context.Context, t types.Tenant, seq types.Seq) 
 	}
 }
 
-// next is closed when there is more; nil when there is no room to wait.
+// next returns a channel that is closed at the next fold; nil if too many readers wait.
 func (f *Follower) next(t types.Tenant, seq types.Seq) (moved chan struct{}, done bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +213,7 @@ func (f *Follower) leave() {
 	f.waits--
 }
 
-// Hash identifies what the follower believes, to be held against the node.
+// Hash identifies the state, for comparison with that of the node.
 func (f *Follower) Hash() types.Hash64 {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

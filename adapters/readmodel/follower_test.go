@@ -26,7 +26,7 @@ func limits() state.Limits {
 		Idempotency: idempotency.Limits{Keys: 32, PerTenant: 32, Tenants: 2}, Keys: 2}
 }
 
-// issues are sealed frames, each of which issues 10 to ann.
+// issues returns sealed frames, each of which issues 10 to ann.
 func issues(count int) (all []record.Sealed) {
 	prev := types.Root{}
 	for i := range count {
@@ -42,8 +42,9 @@ func issues(count int) (all []record.Sealed) {
 	return all
 }
 
-// TestReads: what is folded is told, and reserved accounts add up to nothing with it.
-func TestReads(t *testing.T) {
+// TestBalancesSumToZero: folded movements are visible, and all accounts with the reserved ones
+// sum to 0.
+func TestBalancesSumToZero(t *testing.T) {
 	f := readmodel.New(state.New(limits(), 1), 4, 1, nil)
 	if err := f.Fold(issues(3)); err != nil {
 		t.Fatal(err)
@@ -64,9 +65,9 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestRender: an answer is the same bytes from memory and from the segments, and
-// nothing is told of a place where no answer is.
-func TestRender(t *testing.T) {
+// TestRenderFromMemoryAndSegments: an answer has the same bytes from memory and from the
+// segments; where there is none, an error.
+func TestRenderFromMemoryAndSegments(t *testing.T) {
 	all := issues(12)
 	asked := 0
 	older := func(l types.LSN) (record.Sealed, error) {
@@ -100,13 +101,13 @@ func TestRender(t *testing.T) {
 		}
 	}
 	if answer, _, _, err := far.Render(nil, types.Position{LSN: 2}); err == nil || errors.Is(err, receipt.ErrNoAnswer) {
-		t.Errorf("a disk that fails is no lack of an answer: %s, %v", answer, err)
+		t.Errorf("a disk failure is not ErrNoAnswer: %s, %v", answer, err)
 	}
 }
 
-// TestBehindDamage: what is durable and was not folded, because what comes before it cannot
-// be read, is answered from the segments.
-func TestBehindDamage(t *testing.T) {
+// TestRenderBehindDamage: a durable frame that was not folded because of damage before it is read
+// from the segments.
+func TestRenderBehindDamage(t *testing.T) {
 	all := issues(6)
 	f := readmodel.New(state.New(limits(), 1), 64, 1, func(l types.LSN) (record.Sealed, error) { return all[l-1], nil })
 	if err := f.Fold(all[:2]); err != nil {
@@ -117,17 +118,17 @@ func TestBehindDamage(t *testing.T) {
 	}
 }
 
-// TestOrder: a frame that is not the next one is refused, and nothing of it is told.
-func TestOrder(t *testing.T) {
+// TestFoldRejectsOutOfOrderFrame: a frame that is not the next one is rejected, and nothing of it
+// is visible.
+func TestFoldRejectsOutOfOrderFrame(t *testing.T) {
 	f := readmodel.New(state.New(limits(), 1), 4, 1, nil)
 	if err := f.Fold(issues(3)[1:]); !errors.Is(err, state.ErrOrder) || f.Mark() != 0 {
 		t.Fatalf("%v, mark %v", err, f.Mark())
 	}
 }
 
-// TestAwait: who waits for a movement is woken by it; who waits in vain, or as one
-// too many, is told so.
-func TestAwait(t *testing.T) {
+// TestAwaitSeq: a fold wakes its waiting readers; a timeout or one reader too many returns false.
+func TestAwaitSeq(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, all := readmodel.New(state.New(limits(), 1), 4, 1, nil), issues(3)
 		got := make(chan bool, 1)
@@ -143,20 +144,20 @@ func TestAwait(t *testing.T) {
 			synctest.Wait()
 		}
 		if !<-got || !f.AwaitSeq(t.Context(), 1, 1) {
-			t.Fatal("not told of what is there")
+			t.Fatal("a folded movement is not found")
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		if f.AwaitSeq(ctx, 1, 3) {
-			t.Fatal("told of what is not there")
+			t.Fatal("a missing movement is found")
 		}
-		go func() { got <- f.AwaitSeq(t.Context(), 1, 3) }() // in the room of who waits no longer
+		go func() { got <- f.AwaitSeq(t.Context(), 1, 3) }() // takes the place of the reader that timed out
 		synctest.Wait()
 		if err := f.Fold(all[2:]); err != nil {
 			t.Fatal(err)
 		}
 		if !<-got {
-			t.Fatal("who waits no longer keeps his room")
+			t.Fatal("a reader that timed out keeps its place")
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package readmodel
 
 import (
+	"bytes"
+
 	"macronode/core/storage"
 	"macronode/core/types"
 )
@@ -11,7 +13,7 @@ func (f *Follower) storage() *storage.Plane {
 	return p
 }
 
-// Object returns an object that a bucket holds.
+// Object returns an object of a bucket.
 func (f *Follower) Object(t types.Tenant, bucket types.NameHash, a storage.Address) (storage.Object, bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -22,25 +24,57 @@ func (f *Follower) Object(t types.Tenant, bucket types.NameHash, a storage.Addre
 	return p.Find(a)
 }
 
-// StoredAs returns an object that any bucket holds.
+// StoredAs returns an object of any bucket.
 func (f *Follower) StoredAs(a storage.Address) (storage.Object, bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.storage().Find(a)
 }
 
-// Usage returns what a bucket holds, and how many bytes the quotas leave to it.
+// Usage returns the usage of a bucket, and the bytes that the quotas leave to it.
 func (f *Follower) Usage(t types.Tenant, bucket types.NameHash) (used storage.Usage, left uint64) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.storage().Usage(t, bucket), f.storage().Left(t, bucket)
 }
 
-// Held lists objects of a bucket from a place on, and the place where the list goes on.
-func (f *Follower) Held(t types.Tenant, bucket types.NameHash, from uint32, limit int) (list []storage.Stored, next uint32, done bool) {
+// HasBucket reports whether a bucket exists.
+func (f *Follower) HasBucket(t types.Tenant, bucket types.NameHash) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.storage().Held(t, bucket, from, limit)
+	return f.storage().HasBucket(t, bucket)
+}
+
+// Entry returns the object with a name in a bucket.
+func (f *Follower) Entry(t types.Tenant, bucket, name types.NameHash) (storage.Entry, bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.storage().Entry(t, bucket, name)
+}
+
+// Upload returns an upload in progress.
+func (f *Follower) Upload(t types.Tenant, bucket, name types.NameHash, id storage.UploadID) (storage.Upload, bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.storage().Upload(t, bucket, name, id)
+}
+
+// Parts returns up to limit parts of an upload with higher numbers than after.
+func (f *Follower) Parts(id storage.UploadID, after uint16, limit int) []storage.NumberedPart {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.storage().Parts(id, after, limit)
+}
+
+// Details reads the record of an entry or an upload. The texts are copies.
+func (f *Follower) Details(at types.Position) (storage.Details, error) {
+	s, err := f.frame(at.LSN)
+	if err != nil {
+		return storage.Details{}, err
+	}
+	d, err := storage.ReadDetails(s.Body, at.Index)
+	d.Bucket, d.Name, d.Meta = bytes.Clone(d.Bucket), bytes.Clone(d.Name), bytes.Clone(d.Meta)
+	return d, err
 }
 
 // HasFile reports whether the row of an object names a file.
@@ -51,14 +85,14 @@ func (f *Follower) HasFile(a storage.Address, file storage.File) bool {
 	return ok && o.File == file
 }
 
-// Stored returns what all tenants hold, and what is stored for it.
+// Stored returns the usage of all tenants, and the bytes stored for it.
 func (f *Follower) Stored() (logical, physical storage.Usage) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.storage().Totals()
 }
 
-// Objects lists objects from a place on, at most limit, and the place where the list goes on.
+// Objects lists at most limit objects from a position on, and returns the next position.
 func (f *Follower) Objects(from uint32, limit int) (list []storage.Stored, next uint32, done bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

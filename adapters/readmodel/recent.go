@@ -8,11 +8,11 @@ import (
 	"macronode/core/types"
 )
 
-// recent is the last frames, by LSN: at most so many, and no more bytes than as many
-// records take at most. The last one is always there.
+// recent has the last frames by LSN: at most a number of frames, and at most the bytes of as many
+// of the longest records. The last frame is always kept.
 type recent struct {
 	ring         []record.Sealed
-	first, last  types.LSN // those that are there; none: first is 0
+	first, last  types.LSN // of the kept frames; none: first is 0
 	bytes, limit int64
 }
 
@@ -20,16 +20,16 @@ func newRecent(keep int) recent {
 	return recent{ring: make([]record.Sealed, keep), limit: int64(keep) * types.MaxRecord}
 }
 
-// Bytes is the memory that so many frames take at most, one that is the longest, and
-// those that lie aside.
+// Bytes is the largest memory of a number of frames, including one of the largest size and the
+// cache of older frames.
 func Bytes(keep int) int64 {
 	return int64(keep)*(types.MaxRecord+int64(unsafe.Sizeof(record.Sealed{}))) + (1+asides)*types.MaxFrame
 }
 
 func (r *recent) at(lsn types.LSN) *record.Sealed { return &r.ring[uint64(lsn)%uint64(len(r.ring))] }
 
-// keep adds the next frame. One that is not the next begins anew: a recovery may read
-// twice.
+// keep adds the next frame. A frame that is not the next one clears the others: a recovery may
+// read twice.
 func (r *recent) keep(s record.Sealed) {
 	if s.LSN != r.last+1 {
 		clear(r.ring)
@@ -55,7 +55,7 @@ func (r *recent) drop() {
 	r.first++
 }
 
-// len is how many there are.
+// len returns the number of kept frames.
 func (r *recent) len() int {
 	if r.first == 0 {
 		return 0
@@ -63,8 +63,8 @@ func (r *recent) len() int {
 	return int(r.last - r.first + 1)
 }
 
-// asides are so many older frames that were read lately: a page of changes wants the
-// frame of a batch once for each of its records.
+// asides is the number of older frames that are cached: a page of changes reads the frame of a
+// batch once for each of its records.
 const asides = 16
 
 type aside [asides]atomic.Pointer[record.Sealed]

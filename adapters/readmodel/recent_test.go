@@ -10,9 +10,9 @@ import (
 	"macronode/core/types"
 )
 
-// TestRecentIsBounded: whatever comes, what is kept is the last of it without a gap, no
-// more frames than there are places, and no more bytes than the limit but for one frame.
-func TestRecentIsBounded(t *testing.T) {
+// TestRecentFramesAreBounded: the kept frames are the last ones without a gap, within the limit
+// of frames, and within the limit of bytes plus one frame.
+func TestRecentFramesAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keep := rapid.IntRange(1, 5).Draw(t, "keep")
 		r, most := newRecent(keep), int64(keep)*types.MaxRecord
@@ -44,9 +44,8 @@ func TestRecentIsBounded(t *testing.T) {
 	})
 }
 
-// TestOlderFramesLieAside: each is read once while it is wanted, and one that could not be
-// read is tried again.
-func TestOlderFramesLieAside(t *testing.T) {
+// TestOlderFramesAreCached: each is read once while it is used, and a failed read is repeated.
+func TestOlderFramesAreCached(t *testing.T) {
 	read, bad := 0, errors.New("a disk that fails")
 	older := func(lsn types.LSN) (record.Sealed, error) {
 		if read++; read == 1 {

@@ -7,17 +7,25 @@ import (
 	"macronode/core/types"
 )
 
-// Endpoints lists the operations of the public API, by operationId, with their methods. The
-// endpoint other stands for requests that match no operation.
+// Endpoints lists the operations of the public API, by operationId, and those of the S3 interface, with
+// their methods. The endpoints other and s3_unknown stand for requests that match no operation.
 var Endpoints = [][]string{
 	{"issue", "POST"}, {"transfer", "POST"}, {"burn", "POST"}, {"hold", "POST"}, {"capture", "POST"}, {"release", "POST"},
 	{"freeze", "POST"}, {"unfreeze", "POST"}, {"batch", "POST"},
 	{"balance", "GET"}, {"balance_at", "GET"}, {"entries", "GET"}, {"holds", "GET"}, {"get_hold", "GET"}, {"tx", "GET"}, {"lookup_tx", "GET"},
 	{"accounts", "GET"}, {"assets", "GET"}, {"changes", "GET"}, {"stream", "GET"}, {"openapi", "GET"},
 	{"create_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
-	{"put_object", "PUT"}, {"post_object", "POST"}, {"get_object", "GET"}, {"head_object", "HEAD"}, {"delete_object", "DELETE"}, {"objects", "GET"},
+	{"s3_credentials", "GET"}, {"put_object", "PUT"}, {"post_object", "POST"}, {"get_object", "GET"}, {"head_object", "HEAD"}, {"delete_object", "DELETE"}, {"objects", "GET"},
+	{"record_usage", "POST"}, {"usage", "GET"}, {"usage_slices", "GET"},
 	{"proxy", "GET"}, {"proxy", "POST"}, {"proxy", "other"},
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
+	{"s3_unknown", "other"}, {"s3_list_buckets", "GET"}, {"s3_create_bucket", "PUT"}, {"s3_head_bucket", "HEAD"},
+	{"s3_delete_bucket", "DELETE"}, {"s3_get_bucket_location", "GET"}, {"s3_get_bucket_versioning", "GET"},
+	{"s3_get_bucket_acl", "GET"}, {"s3_list_objects", "GET"}, {"s3_list_objects_v2", "GET"}, {"s3_list_multipart_uploads", "GET"},
+	{"s3_delete_objects", "POST"}, {"s3_put_object", "PUT"}, {"s3_copy_object", "PUT"}, {"s3_get_object", "GET"},
+	{"s3_head_object", "HEAD"}, {"s3_delete_object", "DELETE"}, {"s3_get_object_acl", "GET"}, {"s3_get_object_tagging", "GET"}, {"s3_create_multipart_upload", "POST"},
+	{"s3_upload_part", "PUT"}, {"s3_upload_part_copy", "PUT"}, {"s3_list_parts", "GET"}, {"s3_complete_multipart_upload", "POST"},
+	{"s3_abort_multipart_upload", "DELETE"},
 }
 
 // notOfEndpoint lists the symptoms that are caused by the client, the configuration or this node.
@@ -70,7 +78,7 @@ var Metrics = []Metric{
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
 	{Name: "rejected_total", Type: Counter, Help: "Requests rejected before any work, by the listener, the API or the proxy.",
-		Labels: []Label{{"plane", []string{"node", "wallet", "proxy", "storage"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing")}}, Series: rejections()},
+		Labels: []Label{{"plane", []string{"node", "wallet", "proxy", "storage"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing", "frame_flood")}}, Series: rejections()},
 	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections closed to make room for a new one, by the limit reached.",
 		Labels: []Label{{"reason", []string{"max_conns", "max_conns_per_peer"}}}},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests rejected at admission, by reason.",
@@ -112,12 +120,12 @@ var Metrics = []Metric{
 	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels, sent to the upstream (up) or received from it (down).",
 		Labels: []Label{{"upstream", nil}, {"direction", []string{"up", "down"}}}},
 	{Name: "upstream_inflight", Type: Gauge, Help: "Requests in flight to an upstream.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are healthy, ejected after failures, or unhealthy by health checks. An endpoint can be both ejected and unhealthy.",
-		Labels: []Label{{"upstream", nil}, {"state", []string{"healthy", "ejected", "unhealthy"}}}, Sampled: true},
+	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are healthy, ejected after failures of authenticated or of anonymous callers, or unhealthy by health checks. An endpoint can be both ejected and unhealthy.",
+		Labels: []Label{{"upstream", nil}, {"state", []string{"healthy", "ejected", "ejected_anonymous", "unhealthy"}}}, Sampled: true},
 	{Name: "upstream_retries_total", Type: Counter, Help: "Attempts after the first of a request.", Labels: []Label{{"upstream", nil}}, Sampled: true},
 	{Name: "upstream_retries_refused_total", Type: Counter, Help: "Retries not made because the retry budget was used up.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "circuit_state", Type: Gauge, Help: "0 closed, 1 half-open, 2 open.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "circuit_open_total", Type: Counter, Help: "Times that the circuit breaker of an upstream has opened.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "circuit_state", Type: Gauge, Help: "State of the circuit breaker of an upstream for a group of callers: 0 closed, 1 half-open, 2 open.", Labels: []Label{{"upstream", nil}, {"callers", callers()}}, Sampled: true},
+	{Name: "circuit_open_total", Type: Counter, Help: "Times that the circuit breaker of an upstream has opened for a group of callers.", Labels: []Label{{"upstream", nil}, {"callers", callers()}}, Sampled: true},
 
 	{Name: "journal_sync_seconds", Type: Histogram, Help: "Time to write a batch and make it durable.", Buckets: seconds},
 	{Name: "journal_batch_frames", Type: Histogram, Help: "Frames made durable by one flush.",
@@ -131,14 +139,26 @@ var Metrics = []Metric{
 	{Name: "index_lag_lsn", Type: Gauge, Help: "Durable frames not yet in the index.", Sampled: true},
 	{Name: "index_tables", Type: Gauge, Help: "Tables of the index.", Sampled: true},
 	{Name: "index_disk_bytes", Type: Gauge, Help: "Disk space used by the index.", Sampled: true},
+	{Name: "index_abandoned_engines", Type: Gauge, Help: "Engines of the index that a disk failure has stopped in this process. Each keeps memory until a restart; 8 stop the index.", Sampled: true},
 	{Name: "index_rebuilds_total", Type: Counter, Help: "Rebuilds of the index.", Sampled: true},
 
 	{Name: "storage_objects", Type: Gauge, Help: "Objects: as the buckets count them (logical), and as they are stored (physical).", Labels: []Label{{"kind", []string{"logical", "physical"}}}, Sampled: true},
 	{Name: "storage_bytes", Type: Gauge, Help: "Bytes of objects: as the buckets count them (logical), and as they are stored (physical).", Labels: []Label{{"kind", []string{"logical", "physical"}}}, Sampled: true},
 	{Name: "storage_transferred_bytes_total", Type: Counter, Help: "Bytes of objects that were uploaded (in) or sent (out).", Labels: []Label{{"direction", []string{"in", "out"}}}},
 	{Name: "storage_unreadable_total", Type: Counter, Help: "Reads of objects that are lost or damaged on the disk."},
+	{Name: "storage_failed_providers", Type: Gauge, Help: "Providers of objects that cannot be used.", Sampled: true},
+	{Name: "repair_skipped_total", Type: Counter, Help: "Repairs that were not queued. They are planned again.", Labels: []Label{{"reason", []string{"full"}}}, Sampled: true},
+	{Name: "repair_copies_total", Type: Counter, Help: "Copies of objects that were restored or could not be written (failed), and repairs that found no good copy (lost).", Labels: []Label{{"outcome", []string{"restored", "failed", "lost"}}}},
+	{Name: "repair_wait_seconds", Type: Histogram, Help: "Time that a read of a repair or a scrub waits for the byte budget.", Buckets: []float64{0.001, 0.01, 0.1, 1, 10}},
 	{Name: "storage_collected_files_total", Type: Counter, Help: "Files removed because no object needs them."},
 	{Name: "storage_collected_bytes_total", Type: Counter, Help: "Bytes of files removed because no object needs them."},
+	{Name: "storage_collections_deferred_total", Type: Counter, Help: "Removals of unused files that were deferred because a backup was copying the objects."},
+
+	{Name: "usage_events_total", Type: Counter, Help: "Usage events of requests that were accepted: recorded, or recorded before (duplicate).", Labels: []Label{{"outcome", []string{"recorded", "duplicate"}}}},
+	{Name: "late_events_total", Type: Counter, Help: "Recorded usage events that came after the seal of their window. They are in a correction."},
+	{Name: "usage_rows", Type: Gauge, Help: "Rows of usage that are not sealed.", Sampled: true},
+	{Name: "usage_streams", Type: Gauge, Help: "Dimensions of all tenants that ever had usage.", Sampled: true},
+	{Name: "usage_seal_lag_seconds", Type: Gauge, Help: "Time since the seal of the oldest window that is due and not sealed; 0 if there is none.", Sampled: true},
 
 	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling (left_out), or lost because the queue was full.",
 		Labels: []Label{{"outcome", []string{"written", "left_out", "lost"}}}, Sampled: true},
@@ -154,13 +174,20 @@ var Absences = []Absence{
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "a reload requested while another one is pending is merged into it; the pending reload reads the newest file"},
 	{"handshake_timeouts_total", "handshakes_total counts them"},
-	{"repair_skipped_total, repair_wait_seconds", "belong to copies of objects, which do not exist yet"},
-	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "belong to the accounting plane, which does not exist yet"},
+	{"accounting_exports_total, accounting_degraded, export_lag_seconds", "belong to exports of slices, which do not exist yet"},
+	{"accounting_journal_corrupt_total", "usage is in the journal: its metrics and verify report damage"},
 	{"dto_violation_total", "rejected_total counts invalid bodies, with reason bad_request"},
 }
 
 func classes() (all []string) {
 	for c := range types.NumClasses {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+func callers() (all []string) {
+	for c := range event.NumCallers {
 		all = append(all, c.String())
 	}
 	return all
@@ -206,7 +233,7 @@ func codes(problems []event.Problem) (all []string) {
 }
 
 func rejections() [][]string {
-	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}}
+	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}, {"node", "frame_flood"}}
 	for _, code := range codes(BeforeWork) {
 		all = append(all, []string{"wallet", code}, []string{"proxy", code}, []string{"storage", code})
 	}

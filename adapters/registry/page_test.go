@@ -13,7 +13,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the generated page to docs/registry.md")
 
-func TestThePageIsGenerated(t *testing.T) {
+func TestPageIsGenerated(t *testing.T) {
 	path := filepath.Join(root, "docs/registry.md")
 	if *rewrite {
 		if err := os.WriteFile(path, []byte(page()), 0o600); err != nil {

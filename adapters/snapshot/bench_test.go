@@ -19,9 +19,9 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
-var benched = flag.Int("frames", 100_000, "frames of the journal that is measured; a million, for what is written down")
+var benched = flag.Int("frames", 100_000, "frames of the measured journal; published numbers use a million")
 
-// wide are the limits of a node as it is configured where nobody says.
+// wide are the default limits of a node.
 func wide(keys int) state.Limits {
 	most := types.MaxSupply()
 	return state.Limits{
@@ -32,8 +32,8 @@ func wide(keys int) state.Limits {
 	}
 }
 
-// busy writes a journal of transfers among a thousand accounts. Of their keys so many are
-// held, as by a node whose index follows.
+// busy writes a journal of transfers among a thousand accounts. A number of their keys stay in
+// the window, as on a node whose index keeps up.
 func busy(b *testing.B, dir fs.FS, frames, keys int) {
 	b.Helper()
 	j, _, err := journalfile.Recover(dir, ours, nil)
@@ -90,7 +90,7 @@ func behind(dir fs.FS) func(snapshot.Head, types.LSN, func([]record.Sealed) erro
 	}
 }
 
-// busyFor is the time that this process has had of the processors: others may be about.
+// busyFor returns the CPU time of this process, because the machine may be shared.
 func busyFor() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
@@ -99,8 +99,8 @@ func busyFor() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// BenchmarkStart is recovery of a journal with a snapshot of all but 10,000 frames, and
-// with none; and the making of that snapshot.
+// BenchmarkStart recovers a journal with a snapshot of all but 10,000 frames, and without one,
+// and makes that snapshot.
 func BenchmarkStart(b *testing.B) {
 	for _, keys := range []int{100_000, 500_000} {
 		segments, kept := fs.Dir(b.TempDir()), fs.Dir(b.TempDir())

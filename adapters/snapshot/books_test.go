@@ -42,7 +42,7 @@ func limits() state.Limits {
 	}
 }
 
-// books makes a journal of money: frames, sealed, and the state after them.
+// books makes a journal of movements: sealed frames, and the state after them.
 type books struct {
 	state  state.State
 	sealed []record.Sealed
@@ -59,7 +59,7 @@ func name(format string, args ...any) types.Name {
 	return types.Name{Text: text, ID: digest.Name(text)}
 }
 
-// add puts one frame behind the others.
+// add appends a frame.
 func (b *books) add(t testing.TB) {
 	t.Helper()
 	lsn, at := b.state.LSN+1, b.state.At+types.Time(b.dice.Uint64n(3000))
@@ -92,12 +92,12 @@ func (b *books) add(t testing.TB) {
 	b.sealed = append(b.sealed, record.Sealed{Journal: ours, LSN: lsn, Body: body, Prev: prev, Root: b.root})
 }
 
-// head is what a snapshot of the state as it is would be of.
+// head returns the head of a snapshot of the current state.
 func (b *books) head() snapshot.Head {
 	return snapshot.Head{LSN: b.state.LSN, At: b.state.At, Journal: ours, Root: b.root}
 }
 
-// as is the books as of a frame.
+// as returns the books as of a frame.
 func (b *books) as(t testing.TB, lsn types.LSN) *books {
 	t.Helper()
 	was := newBooks(1)
@@ -117,7 +117,7 @@ func kept(t testing.TB, frames int) *books {
 	return b
 }
 
-// loaded is a snapshot, as a state, which must be that of the books then.
+// loaded loads a snapshot and compares it with the state of the books at that frame.
 func (b *books) loaded(t testing.TB, d fs.FS, lsn types.LSN) state.State {
 	t.Helper()
 	st := state.New(limits(), 3)
@@ -129,7 +129,7 @@ func (b *books) loaded(t testing.TB, d fs.FS, lsn types.LSN) state.State {
 	return st
 }
 
-// written is a snapshot's bytes.
+// written returns the bytes of a snapshot.
 func written(t testing.TB, b *books) []byte {
 	t.Helper()
 	d := world.NewDisk()
@@ -137,7 +137,7 @@ func written(t testing.TB, b *books) []byte {
 	must(t, err)
 	text := read(t, d, b.state.LSN)
 	if int64(len(text)) != n {
-		t.Fatalf("%d bytes, said to be %d", len(text), n)
+		t.Fatalf("%d bytes, Write returned %d", len(text), n)
 	}
 	return text
 }
@@ -149,7 +149,7 @@ func read(t testing.TB, d fs.FS, lsn types.LSN) []byte {
 	return text
 }
 
-// disk is one with a file on it, synced.
+// put writes a file, synced.
 func put(t testing.TB, d *world.Disk, name string, text []byte) {
 	t.Helper()
 	f, err := d.Create(name)
@@ -165,7 +165,7 @@ func listed(t testing.TB, d fs.FS) []types.LSN {
 	return all
 }
 
-// source is the books as a maker reads them, some frames at a time.
+// source returns the books as a source, which delivers some frames at a time.
 func (b *books) source() snapshot.Source {
 	return snapshot.Source{
 		Durable: func() types.LSN { return b.state.LSN },

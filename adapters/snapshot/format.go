@@ -1,6 +1,6 @@
-// Package snapshot writes the state down as of a frame, so that a start need not fold
-// all that came before it. A snapshot is a function of the journal: whoever makes one of
-// the same frame gets the same bytes. No start needs one.
+// Package snapshot stores the state as of a frame, so that a start need not fold all earlier
+// frames. A snapshot is a function of the journal: all snapshots of a frame have the same bytes.
+// A start works without one.
 //
 //	file:   0000000000001234.snap: head · blocks · end            the number is the frame's
 //	item:   magic 4 · length 4 · payload · CRC32C 4 of all before
@@ -9,8 +9,8 @@
 //	block   (length 2 · row as core/state dumps it)…
 //	end     rows 8 · hash of the state 8 · BLAKE3 32, chained over the payloads before
 //
-// All of it is little-endian and for ever. A file gets its name when all of it is on
-// disk; what does not check to the last byte is not believed.
+// All numbers are little-endian. The format is frozen. A file gets its name when all of it is on
+// disk. A file with any invalid byte is rejected.
 package snapshot
 
 import (
@@ -27,14 +27,14 @@ import (
 	"macronode/core/types"
 )
 
-// ErrDoubt says that a snapshot is not to be believed: an older one may be, or none.
-var ErrDoubt = errors.New("snapshot: not to be believed")
+// ErrDoubt reports an invalid snapshot: an older one may be valid.
+var ErrDoubt = errors.New("snapshot: invalid")
 
 const (
 	version  = 1
 	suffix   = ".snap"
-	leftover = suffix + ".tmp" // of one that did not get its name
-	most     = 64 << 10        // bytes of a payload
+	leftover = suffix + ".tmp" // suffix of a file without its final name
+	most     = 64 << 10        // largest payload, in bytes
 )
 
 // A magic is the first four bytes of an item: MNP1, MNR1, MNE1.
@@ -54,8 +54,8 @@ const (
 	rowPrefix  = 2
 )
 
-// A Head is what a snapshot is of: the frame LSN of a journal, of the time At, behind
-// which the chain's value is Root. The zero value is before the first frame.
+// A Head identifies the state of a snapshot: the frame LSN of a journal, its time At, and the
+// root after it. The zero value is before the first frame.
 type Head struct {
 	LSN     types.LSN
 	At      types.Time
@@ -65,7 +65,7 @@ type Head struct {
 
 func (h Head) String() string { return fmt.Sprintf("%v of journal %016x", h.LSN, uint64(h.Journal)) }
 
-// Name is the file of the snapshot as of a frame.
+// Name returns the file name of the snapshot as of a frame.
 func Name(lsn types.LSN) string { return fmt.Sprintf("%016d%s", uint64(lsn), suffix) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
@@ -95,12 +95,12 @@ func head(b []byte) (h Head, err error) {
 	case len(b) >= 4 && u32(b) != version:
 		return h, fmt.Errorf("%w: it is of format %d", ErrDoubt, u32(b))
 	case len(b) != headSize:
-		return h, fmt.Errorf("%w: its head does not check", ErrDoubt)
+		return h, fmt.Errorf("%w: its head is invalid", ErrDoubt)
 	}
 	return Head{LSN: types.LSN(u64(b[12:])), At: types.Time(u64(b[20:])), Journal: types.JournalID(u64(b[4:])), Root: types.Root(b[28:])}, nil
 }
 
-// An end says that all is there.
+// An end is the last item.
 type end struct {
 	rows  uint64
 	state types.Hash64
@@ -118,7 +118,7 @@ func (e *end) add(scratch, payload []byte) []byte {
 	return scratch
 }
 
-// List is the frames of the snapshots in a directory, the newest first, by their names.
+// List returns the frames of the snapshots in a directory, the newest first, by file name.
 func List(fsys fs.FS) (all []types.LSN, err error) {
 	names, err := fsys.List()
 	if err != nil {

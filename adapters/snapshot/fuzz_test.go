@@ -14,9 +14,8 @@ import (
 	"macronode/core/types"
 )
 
-// FuzzSnapshot loads any bytes, with sums that hold where they say so. What is loaded is a
-// whole state, of which the snapshot is loaded as well; all else is doubted, or needs more
-// room.
+// FuzzSnapshot loads any bytes, with sums corrected as far as possible. Either it loads a valid
+// state, whose own snapshot loads too, or it returns ErrDoubt or ErrRoom.
 func FuzzSnapshot(f *testing.F) {
 	for _, frames := range []int{1, 5, 40} {
 		f.Add(written(f, kept(f, frames)), true)
@@ -50,8 +49,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// mend makes sums right, item by item, as far as the lengths lead, and the end that of
-// what comes before it.
+// mend corrects the sums of the items, as far as the lengths are valid, and that of the end.
 func mend(text []byte) {
 	var chain types.Root
 	for len(text) >= 12 {

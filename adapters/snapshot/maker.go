@@ -12,51 +12,51 @@ import (
 	"macronode/core/types"
 )
 
-// ErrApart is what Source.Read says when the journal does not go on from a head.
-var ErrApart = errors.New("snapshot: the journal does not go on from it")
+// ErrApart is returned by Source.Read if the journal does not continue from a head.
+var ErrApart = errors.New("snapshot: the journal does not continue from it")
 
-// A Source is the journal that is summed up.
+// A Source is the journal to make snapshots of.
 type Source struct {
-	Durable func() types.LSN // what is durable; frames beyond are not read
-	Grown   func() int64     // bytes written since some time; and before, those that a start had to read
-	// Read hands on the frames behind a head, to the last one wanted, in order.
+	Durable func() types.LSN // the last durable frame; later ones are not read
+	Grown   func() int64     // bytes written since a fixed time, and those that a start had to read before
+	// Read delivers the frames after a head, up to a given one, in order.
 	Read func(after Head, upto types.LSN, each func([]record.Sealed) error) error
 }
 
 // Config is when and how snapshots are made.
 type Config struct {
-	Every  int64 // bytes of journal after which there is another; or as many as the last one had, if that is more
+	Every  int64 // bytes of journal between snapshots, at least the size of the last snapshot
 	Limits state.Limits
 	Seed   types.Hash64
-	Tick   time.Duration // how often it is looked whether there is
-	Made   func(Made)    // is told of each
-	Doubt  func(error)   // is told of each that was not to be believed
-	// Rest lets the others have the machine for so long, or until ctx ends: as long as
-	// was worked just before. Nil: with a timer.
+	Tick   time.Duration // interval of the check whether a snapshot is due
+	Made   func(Made)    // called for each snapshot
+	Doubt  func(error)   // called for each invalid snapshot
+	// Rest pauses for as long as the last slice of work, or until ctx ends, so that others get
+	// the CPU. Nil: with a timer.
 	Rest func(ctx context.Context, worked time.Duration) error
 }
 
-// Made is a snapshot that was made.
+// Made is the result of making a snapshot.
 type Made struct {
 	Head
-	Frames uint64 // that were folded for it
+	Frames uint64 // number of frames folded
 	Bytes  int64  // of the file
 	Took   time.Duration
 }
 
-// Maker makes snapshots beside a running node, each from the one before and the frames
-// behind that, in a state of its own: it takes no lock that an answer waits for. While it
-// works it has as much memory as the node's state, and gives it back.
+// Maker makes snapshots beside a running node: each from the previous one and the frames after
+// it, in its own state, without a lock that a request needs. While it works, it takes as much
+// memory as the state of the node.
 type Maker struct {
 	Config
 	dir   fs.FS
 	from  Source
-	grown int64 // when the last one was made
+	grown int64 // at the time of the last one
 	size  int64 // of the last one
 	since time.Time
 }
 
-// New makes none yet. It keeps two in dir.
+// New returns a Maker that keeps two snapshots in dir.
 func New(c Config, dir fs.FS, from Source) *Maker {
 	if c.Rest == nil {
 		c.Rest = rest
@@ -75,7 +75,7 @@ func rest(ctx context.Context, worked time.Duration) error {
 	}
 }
 
-// Run makes them as they are due, until ctx ends or one cannot be made.
+// Run makes snapshots when they are due, until ctx ends or one fails.
 func (m *Maker) Run(ctx context.Context) error {
 	tick := time.NewTicker(m.Tick)
 	defer tick.Stop()
@@ -102,11 +102,11 @@ func (m *Maker) Run(ctx context.Context) error {
 	}
 }
 
-// Due reports that the journal has grown enough.
+// Due reports whether the journal has grown enough.
 func (m *Maker) Due() bool { return m.from.Grown()-m.grown >= max(m.Every, m.size) }
 
-// Make makes one as of the last durable frame, if there is none yet, and forgets all but
-// that and the one before it.
+// Make makes a snapshot as of the last durable frame, unless it exists, and removes all but that
+// and the previous one.
 func (m *Maker) Make(ctx context.Context) error {
 	grown, upto := m.from.Grown(), m.from.Durable()
 	began := time.Now()
@@ -169,7 +169,7 @@ func (m *Maker) step(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// after makes one of the frame upto, from the one of base, or from nothing.
+// after makes the snapshot of frame upto from that of base; base 0 means from the first frame.
 func (m *Maker) after(base, upto types.LSN, step func() error) (made Made, err error) {
 	st := state.New(m.Limits, m.Seed)
 	if base > 0 {
@@ -196,7 +196,7 @@ func (m *Maker) after(base, upto types.LSN, step func() error) (made Made, err e
 	if made.LSN, made.At = st.LSN, st.At; st.LSN != upto {
 		return made, fmt.Errorf("snapshot: the journal gave %v of %v", st.LSN, upto)
 	}
-	if err := st.Check(); err != nil { // here no start waits for it
+	if err := st.Check(); err != nil { // no start waits for it here
 		return made, fmt.Errorf("snapshot: %v: %w", upto, err)
 	}
 	if made.Bytes, err = Write(m.dir, made.Head, &st, step); err != nil {

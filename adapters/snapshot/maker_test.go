@@ -13,7 +13,7 @@ import (
 	"macronode/core/types"
 )
 
-// making is a maker over books, and what it said.
+// making is a maker over books, and its reports.
 type making struct {
 	*snapshot.Maker
 	made  []snapshot.Made
@@ -31,9 +31,9 @@ func maker(d *world.Disk, b *books) *making {
 	return m
 }
 
-// TestSameForAll: a snapshot is a function of the journal: made from the one before, or
-// from the beginning, it has the same bytes.
-func TestSameForAll(t *testing.T) {
+// TestSnapshotIsFunctionOfJournal: a snapshot has the same bytes whether it is made from the
+// previous one or from the beginning.
+func TestSnapshotIsFunctionOfJournal(t *testing.T) {
 	b, d := newBooks(11), world.NewDisk()
 	m := maker(d, b)
 	for n := range 12 {
@@ -47,7 +47,7 @@ func TestSameForAll(t *testing.T) {
 			t.Fatalf("%v: another, made from the one before", b.state.LSN)
 		}
 		if got := m.made[n]; got.Head != b.head() || got.Frames != uint64(7+n) || got.Bytes != int64(len(written(t, b))) {
-			t.Fatalf("said %+v of %+v", got, b.head())
+			t.Fatalf("reported %+v for %+v", got, b.head())
 		}
 	}
 	if all := listed(t, d); len(all) != 2 || all[0] != b.state.LSN || all[1] != b.state.LSN-18 {
@@ -56,14 +56,15 @@ func TestSameForAll(t *testing.T) {
 	if len(m.doubt) != 0 || m.rests < 20 || d.Handles() != 0 {
 		t.Fatalf("%v, %d rests, %d files open", m.doubt, m.rests, d.Handles())
 	}
-	must(t, m.Make(t.Context())) // nothing came since
+	must(t, m.Make(t.Context())) // no new frame
 	if len(m.made) != 12 || len(listed(t, d)) != 2 {
 		t.Fatalf("%d were made", len(m.made))
 	}
 }
 
-// TestDue: when the journal has grown by so much, or by as much as the last one had.
-func TestDue(t *testing.T) {
+// TestDueAfterGrowth: a snapshot is due when the journal has grown by Every, or by the size of
+// the last one.
+func TestDueAfterGrowth(t *testing.T) {
 	b, d := newBooks(11), world.NewDisk()
 	m := maker(d, b)
 	due := func() (frames int) {
@@ -82,13 +83,13 @@ func TestDue(t *testing.T) {
 	}
 	b = newBooks(11)
 	if m := maker(world.NewDisk(), b); m.Make(t.Context()) != nil || len(m.made) != 0 {
-		t.Fatalf("made of nothing: %+v", m.made)
+		t.Fatalf("made without a frame: %+v", m.made)
 	}
 }
 
-// TestDoubts: what is not to be believed is said, an older one is taken, or none, and it
-// goes when there are others.
-func TestDoubts(t *testing.T) {
+// TestInvalidSnapshotsAreSkipped: an invalid snapshot is reported, an older one or none is used
+// instead, and it is removed when there are newer ones.
+func TestInvalidSnapshotsAreSkipped(t *testing.T) {
 	b := newBooks(11)
 	d := world.NewDisk()
 	for n := range 3 {
@@ -119,20 +120,20 @@ func TestDoubts(t *testing.T) {
 	was.root[0]++
 	_, err := snapshot.Write(apart, was.head(), &was.state, nil)
 	must(t, err)
-	beyond := d.Copy()
-	put(t, beyond, snapshot.Name(99), nil)
+	later := d.Copy()
+	put(t, later, snapshot.Name(99), nil)
 	for what, c := range map[string]struct {
 		d      *world.Disk
 		doubts int
 		frames uint64
 		kept   []types.LSN
 	}{
-		"none":                   {d, 0, 5, []types.LSN{35, 30}},
-		"the newest":             {spoil(d, 30), 1, 15, []types.LSN{35, 20}},
-		"two":                    {spoil(d, 30, 20), 2, 25, []types.LSN{35, 10}},
-		"all":                    {spoil(d, 30, 20, 10), 3, 35, []types.LSN{35}},
-		"one of another past":    {apart, 1, 15, []types.LSN{35, 20}},
-		"one beyond the journal": {beyond, 1, 5, []types.LSN{99, 35, 30}},
+		"none":                        {d, 0, 5, []types.LSN{35, 30}},
+		"the newest":                  {spoil(d, 30), 1, 15, []types.LSN{35, 20}},
+		"two":                         {spoil(d, 30, 20), 2, 25, []types.LSN{35, 10}},
+		"all":                         {spoil(d, 30, 20, 10), 3, 35, []types.LSN{35}},
+		"one of another past":         {apart, 1, 15, []types.LSN{35, 20}},
+		"one after the journal's end": {later, 1, 5, []types.LSN{99, 35, 30}},
 	} {
 		m := maker(c.d, b)
 		must(t, m.Make(t.Context()))
@@ -150,9 +151,9 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// TestLives: at random, with every fault there is: whatever is there under its name is
-// whole, and none that was made is lost but for newer ones.
-func TestLives(t *testing.T) {
+// TestRandomFaultsAndCrashes: with every kind of fault, a file with its final name is valid, and
+// a snapshot is removed only for newer ones.
+func TestRandomFaultsAndCrashes(t *testing.T) {
 	for seed := range uint64(60) {
 		c, b, d := world.NewSeeded(seed), newBooks(seed), world.NewDisk()
 		newest := types.LSN(0)
@@ -183,8 +184,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestEnds with its context, in the midst of it, and leaves no name.
-func TestEnds(t *testing.T) {
+// TestCancelLeavesNoFile cancels in the middle of the work.
+func TestCancelLeavesNoFile(t *testing.T) {
 	b, d := kept(t, 30), world.NewDisk()
 	m := maker(d, b)
 	rests := 0
@@ -203,8 +204,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestRuns until it cannot.
-func TestRuns(t *testing.T) {
+// TestRunEndsOnError runs until a snapshot fails.
+func TestRunEndsOnError(t *testing.T) {
 	b, d := kept(t, 30), world.NewDisk()
 	m := maker(d, b)
 	m.Limits.Ledger.Accounts = 1

@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-// Look reads what a snapshot says that it is of, and nothing else of it.
+// Look reads only the head of a snapshot.
 func Look(fsys fs.FS, lsn types.LSN) (Head, error) {
 	r, err := open(fsys, lsn)
 	if err != nil {
@@ -20,9 +20,9 @@ func Look(fsys fs.FS, lsn types.LSN) (Head, error) {
 	return r.head, r.file.Close()
 }
 
-// Load puts a snapshot into a state that is new. Step, if there is one, is called between
-// its blocks and may end it. With ErrDoubt, or any other error, the state is of no use;
-// with state.ErrRoom no other snapshot will do, and no journal: the limits are too small.
+// Load loads a snapshot into a new state. Step, if not nil, is called between blocks and may
+// return an error. After ErrDoubt or any other error the state is unusable. After state.ErrRoom,
+// the limits are too small for any snapshot and for the journal.
 func Load(fsys fs.FS, lsn types.LSN, s *state.State, step func() error) (Head, error) {
 	h, end, err := read(fsys, lsn, s.Load, step)
 	switch {
@@ -33,10 +33,10 @@ func Load(fsys fs.FS, lsn types.LSN, s *state.State, step func() error) (Head, e
 	case s.LSN != h.LSN || s.At != h.At || s.Hash() != end.state:
 		return h, doubt(lsn, "its rows are another state")
 	}
-	return h, nil // who made it had checked what it says: see Maker
+	return h, nil // Maker checked the state before writing
 }
 
-// Check reads all of a snapshot, and loads nothing.
+// Check reads a whole snapshot without loading it.
 func Check(fsys fs.FS, lsn types.LSN, step func() error) (Head, error) {
 	h, _, err := read(fsys, lsn, func([]byte) error { return nil }, step)
 	return h, err
@@ -46,7 +46,7 @@ func doubt(lsn types.LSN, why string) error {
 	return fmt.Errorf("%w: %s: %s", ErrDoubt, Name(lsn), why)
 }
 
-// reader goes through a snapshot item by item.
+// reader reads a snapshot item by item.
 type reader struct {
 	lsn     types.LSN
 	head    Head
@@ -54,7 +54,7 @@ type reader struct {
 	size    int64
 	off     int64
 	buf     []byte
-	sum     end // of what was read
+	sum     end // of the items so far
 	scratch []byte
 }
 
@@ -91,7 +91,7 @@ func (r *reader) begin() error {
 	return nil
 }
 
-// next is the next item, which holds until the one after it.
+// next returns the next item, valid until the next call.
 func (r *reader) next() (m magic, payload []byte, err error) {
 	n, err := r.file.ReadAt(r.buf[:min(int64(len(r.buf)), max(0, r.size-r.off))], r.off)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -99,17 +99,18 @@ func (r *reader) next() (m magic, payload []byte, err error) {
 	}
 	b := r.buf[:n]
 	if n < prefixSize || u32(b[4:]) > most || n < prefixSize+int(u32(b[4:]))+sumSize {
-		return 0, nil, doubt(r.lsn, fmt.Sprintf("it ends at byte %d, or what is there does not check", r.off))
+		return 0, nil, doubt(r.lsn, fmt.Sprintf("it ends or is invalid at byte %d", r.off))
 	}
 	body := prefixSize + int(u32(b[4:]))
 	if crc32.Checksum(b[:body], castagnoli()) != u32(b[body:]) {
-		return 0, nil, doubt(r.lsn, fmt.Sprintf("what is at byte %d does not check", r.off))
+		return 0, nil, doubt(r.lsn, fmt.Sprintf("it is invalid at byte %d", r.off))
 	}
 	r.off += int64(body) + sumSize
 	return magic(u32(b)), b[prefixSize:body], nil
 }
 
-// read hands on the rows of a snapshot that checks; when it does not, some may have been.
+// read passes the rows of a snapshot to row. If the snapshot is invalid, some rows may have been
+// passed.
 func read(fsys fs.FS, lsn types.LSN, row func([]byte) error, step func() error) (h Head, e end, err error) {
 	r, err := open(fsys, lsn)
 	if err != nil {
@@ -156,7 +157,7 @@ func (r *reader) rows(payload []byte, row func([]byte) error) error {
 	return nil
 }
 
-// whole says why it is not all there, and takes the state's hash from its end.
+// whole returns why the snapshot is incomplete, and sets the hash from its end.
 func (r *reader) whole(payload []byte) error {
 	switch {
 	case len(payload) != endSize, r.off != r.size:

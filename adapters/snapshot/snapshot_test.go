@@ -16,8 +16,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestComesBack: a snapshot is the state that it was made of, whichever frame it is of.
-func TestComesBack(t *testing.T) {
+// TestLoadRestoresState: a snapshot of any frame restores the state of that frame.
+func TestLoadRestoresState(t *testing.T) {
 	b, d := newBooks(3), world.NewDisk()
 	for range 60 {
 		b.add(t)
@@ -42,8 +42,8 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// TestManyBlocks: one that is larger than a block.
-func TestManyBlocks(t *testing.T) {
+// TestLargeSnapshotHasManyBlocks writes more than one block.
+func TestLargeSnapshotHasManyBlocks(t *testing.T) {
 	l := limits()
 	l.Idempotency.Keys, l.Idempotency.TTL = 10_000, 1000*time.Hour
 	long := newBooks(1)
@@ -82,9 +82,9 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
-// TestDamage: whichever bit is another, wherever it ends, whatever stands behind it: it
-// is not believed.
-func TestDamage(t *testing.T) {
+// TestBitFlipsAreRejected: a snapshot with any changed bit, cut anywhere, or with trailing bytes
+// is rejected.
+func TestBitFlipsAreRejected(t *testing.T) {
 	b := kept(t, 30)
 	text := written(t, b)
 	refused := func(what string, at int, text []byte) {
@@ -116,8 +116,8 @@ func TestDamage(t *testing.T) {
 	refused("the same again", len(text), append(bytes.Clone(text), text...))
 }
 
-// TestForged: what checks by its sums must also be what it says.
-func TestForged(t *testing.T) {
+// TestForgedItemsAreRejected: items with valid checksums must also be consistent.
+func TestForgedItemsAreRejected(t *testing.T) {
 	b := kept(t, 30)
 	other := kept(t, 31)
 	rows := func(b *books, head snapshot.Head) []byte {
@@ -156,12 +156,12 @@ func TestForged(t *testing.T) {
 	must(t, snapshot.Same(d, b.head(), &b.state))
 }
 
-// flippedRow is a snapshot of which the first row is another, with sums that hold, also
-// that of its end or not.
+// flippedRow returns a snapshot with a changed first row and valid sums; end decides whether the
+// end matches.
 func flippedRow(t *testing.T, b *books, end bool) []byte {
 	t.Helper()
 	text := written(t, b)
-	text[72+8+2+2+3*8] ^= 1 // how often the node began
+	text[72+8+2+2+3*8] ^= 1 // number of starts
 	last := bytes.Clone(text[len(text)-60:])
 	if mend(text); !end {
 		copy(text[len(text)-60:], last)
@@ -174,8 +174,8 @@ func flippedRow(t *testing.T, b *books, end bool) []byte {
 	return text
 }
 
-// TestNeedsRoom: limits that are too small are no doubt about the snapshot.
-func TestNeedsRoom(t *testing.T) {
+// TestSmallLimitsReturnErrRoom: limits that are too small do not make a snapshot invalid.
+func TestSmallLimitsReturnErrRoom(t *testing.T) {
 	b := kept(t, 30)
 	d := world.NewDisk()
 	_, err := snapshot.Write(d, b.head(), &b.state, nil)
@@ -188,9 +188,8 @@ func TestNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a disk that does not read is no doubt about the snapshot, nor is one
-// that is not there.
-func TestUnreadable(t *testing.T) {
+// TestReadErrorIsNotErrDoubt: a read error or a missing file does not make a snapshot invalid.
+func TestReadErrorIsNotErrDoubt(t *testing.T) {
 	b := kept(t, 30)
 	d := world.NewDisk()
 	_, err := snapshot.Write(d, b.head(), &b.state, nil)
@@ -205,9 +204,9 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestCrashes: a crash at any operation, whatever it leaves, takes nothing of the one
-// before, and what has its name is whole.
-func TestCrashes(t *testing.T) {
+// TestCrashKeepsEarlierSnapshot: after a crash at any operation, the previous snapshot is whole,
+// and so is a new one with its final name.
+func TestCrashKeepsEarlierSnapshot(t *testing.T) {
 	b := kept(t, 20)
 	old, _ := snapshot.Name(20), written(t, b)
 	before := world.NewDisk()
@@ -249,8 +248,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestFaults: a failure leaves no name, and says what it was.
-func TestFaults(t *testing.T) {
+// TestFailureLeavesNoFile: a failure is returned and leaves no named file.
+func TestFailureLeavesNoFile(t *testing.T) {
 	b := kept(t, 20)
 	for what, arm := range map[string]func(*world.Disk){
 		"write":     func(d *world.Disk) { d.FailWrite = true },
@@ -268,8 +267,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestOthersFilesStay: only what is ours is listed or removed.
-func TestOthersFilesStay(t *testing.T) {
+// TestForeignFilesAreKept: only files of snapshots are listed or removed.
+func TestForeignFilesAreKept(t *testing.T) {
 	d := world.NewDisk()
 	for _, name := range []string{"notes", "12.snap", "0000000000000012.snap", "0000000000000013.snap", "0000000000000013.snap.tmp", "x.snap"} {
 		put(t, d, name, nil)
@@ -283,9 +282,8 @@ func TestOthersFilesStay(t *testing.T) {
 	}
 }
 
-// TestGolden: the bytes of a small snapshot. This program writes these, and any later one
-// reads them.
-func TestGolden(t *testing.T) {
+// TestFormatIsFrozen: the bytes of a small snapshot. Later versions must read them.
+func TestFormatIsFrozen(t *testing.T) {
 	b := kept(t, 12)
 	path := filepath.Join("testdata", "12.hex")
 	if os.Getenv("REWRITE") != "" {

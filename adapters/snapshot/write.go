@@ -12,14 +12,14 @@ import (
 	"macronode/core/types"
 )
 
-const dirty = 1 << 20 // bytes that are written before a sync: more at once would hold up others' syncs
+const dirty = 1 << 20 // bytes between syncs: larger writes would delay the syncs of others
 
-// Write makes a snapshot: of s, which is as of h, and named and durable when Write
-// returns. Step, if there is one, is called between its blocks and may end it.
+// Write makes a snapshot of s, which is as of h. It is named and durable when Write returns.
+// Step, if not nil, is called between blocks and may return an error.
 func Write(fsys fs.FS, h Head, s *state.State, step func() error) (bytes int64, err error) {
 	types.Assert(s.LSN == h.LSN && s.At == h.At, "snapshot: a head of another state")
 	name := Name(h.LSN)
-	if err := fsys.Remove(name + ".tmp"); err != nil && !errors.Is(err, os.ErrNotExist) { // of a life before
+	if err := fsys.Remove(name + ".tmp"); err != nil && !errors.Is(err, os.ErrNotExist) { // from an earlier process
 		return 0, fmt.Errorf("snapshot: remove what is left of %s: %w", name, err)
 	}
 	f, err := fsys.Create(name + ".tmp")
@@ -40,29 +40,28 @@ func Write(fsys fs.FS, h Head, s *state.State, step func() error) (bytes int64, 
 	return w.off, nil
 }
 
-// Same says why a snapshot is not the one that a state as of its frame makes: nothing of
-// it may be another.
+// Same returns why a snapshot differs from the one that a state as of its frame makes.
 func Same(fsys fs.FS, h Head, s *state.State) error {
-	said, e, err := read(fsys, h.LSN, func([]byte) error { return nil }, nil)
+	head, e, err := read(fsys, h.LSN, func([]byte) error { return nil }, nil)
 	if err != nil {
 		return err
 	}
 	w := writer{}
 	w.write(h, s)
-	if said != h || e != w.sum {
+	if head != h || e != w.sum {
 		return doubt(h.LSN, "it is not what the journal makes of it")
 	}
 	return nil
 }
 
-// writer writes rows in blocks. After an error it does nothing more; without a file it
-// only counts and hashes.
+// writer writes rows in blocks. After an error it does nothing. Without a file it only counts and
+// hashes.
 type writer struct {
 	file    fs.File
 	step    func() error
 	off     int64
 	unsaved int64
-	rows    []byte // of the open block
+	rows    []byte // rows of the open block
 	whole   []byte
 	scratch []byte
 	sum     end
@@ -111,7 +110,7 @@ func (w *writer) item(m magic, payload []byte) {
 	w.off, w.unsaved = w.off+int64(len(w.whole)), w.unsaved+int64(len(w.whole))
 }
 
-// sync makes what was written durable, if it is as much as that.
+// sync makes written data durable, if there are at least that many bytes.
 func (w *writer) sync(least int64) {
 	if w.err != nil || w.file == nil || w.unsaved < least {
 		return
@@ -119,8 +118,7 @@ func (w *writer) sync(least int64) {
 	w.err, w.unsaved = w.file.Sync(), 0
 }
 
-// Sweep removes what is left of snapshots that did not get their name, and the named
-// ones that are not wanted any more.
+// Sweep removes snapshots without a final name, and named ones that are not wanted.
 func Sweep(fsys fs.FS, wanted func(types.LSN) bool) error {
 	names, err := fsys.List()
 	if err != nil {

@@ -7,41 +7,42 @@ import (
 	"macronode/core/types"
 )
 
-// A client wants one thing after another, and asks for each until it knows, so often.
+// A client makes one request after another, and retries each a number of times until it has the
+// outcome.
 type client struct {
-	at    uint8 // in its script
-	tries uint8 // left for what it wants
-	state asking
-	use   uint32        // of its ticket; the generation
-	gone  uint32        // the use that it left, of which the node was not told; 0: none
-	asked *page         // how far the index was when it was asked; nil: it was not
-	saw   types.LSN     // the last frame when the node decided
-	since types.Instant // it waits
-	want  fact          // of a decision, where its outcome is
-	told  verdict       // else, what it must be told
-	mail  event.Reply   // what has come, and was not read
-	wish  *wish         // at hand
+	at       uint8 // index in its script
+	tries    uint8 // attempts left for its request
+	state    asking
+	use      uint32        // generation of its ticket
+	gone     uint32        // the cancelled use, before the node handles it; 0: none
+	asked    *page         // the mark of the index at the look-up; nil: none
+	saw      types.LSN     // the last frame at the decision
+	since    types.Instant // start of the wait
+	want     fact          // the position of a stored outcome
+	observed verdict       // otherwise the expected answer
+	mail     event.Reply   // the reply, before it is read
+	wish     *wish         // the current request
 }
 
 type asking uint8
 
 const (
 	idle    asking = iota
-	looks          // has read how far the index is
+	looks          // has read the mark of the index
 	waiting        //
-	mailed         // its answer is there
+	mailed         // its reply is there
 )
 
 func (c *client) mix(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(c.at) | uint64(c.tries)<<8 | uint64(c.state)<<16 | uint64(c.use)<<32).Mix(uint64(c.gone)).Mix(uint64(c.saw)).Mix(uint64(c.since))
-	h = c.want.page.mix(c.asked.mix(h)).Mix(uint64(c.want.index)).Mix(uint64(c.told.why)).Mix(uint64(c.told.nonce)).Mix(uint64(c.told.item))
+	h = c.want.page.mix(c.asked.mix(h)).Mix(uint64(c.want.index)).Mix(uint64(c.observed.why)).Mix(uint64(c.observed.nonce)).Mix(uint64(c.observed.item))
 	if h = c.mail.HashInto(h); c.wish != nil {
 		h = h.Mix(uint64(c.wish.key)).Mix(uint64(c.wish.r.Nonce)).Mix(c.wish.r.Amount.Lo)
 	}
 	return h
 }
 
-// next is what a client wants now; nil: nothing, or what it cannot ask for yet.
+// next returns a client's next request; nil if there is none, or it must wait.
 func (w *World) next(i int) *wish {
 	c := &w.clients[i]
 	if i >= len(w.h.scripts) || int(c.at) >= len(w.h.scripts[i]) || c.tries == 0 {
@@ -58,7 +59,7 @@ func (w *World) next(i int) *wish {
 	return w.h.of(one, f)
 }
 
-// ask is one request that reaches the node. What it must come to is known before.
+// ask is a request that reaches the node. Its outcome is predicted.
 func (c *client) ask(w *World, one *wish) {
 	c.use++
 	if c.tries > 0 {
@@ -93,37 +94,37 @@ func (w *World) slot(c *client) uint32 {
 	return 1
 }
 
-// expect is what a request must be told, if it is told what it asks: before is the
-// journal that it was decided on. A key whose time is over may be remembered longer.
+// expect predicts the answer to a request; before is the journal at its decision. An expired key
+// may be kept longer.
 func (w *World) expect(c *client, before *page) {
 	k := &before.books.keys[c.wish.key]
-	c.want, c.told = fact{}, verdict{}
+	c.want, c.observed = fact{}, verdict{}
 	decided := w.last != before && w.last.outcome >= 0
 	known := k.page != nil && (w.now.Wall < k.page.at.Add(w.h.scope.ttl) || k.page.lsn > before.gone)
 	switch {
 	case decided:
 		c.want = fact{w.last, uint16(w.last.outcome)}
 	case known && k.page.of != c.wish:
-		c.told.why = event.IdempotencyConflict
+		c.observed.why = event.IdempotencyConflict
 	case known:
 		c.want = fact{k.page, k.index}
 	default:
-		c.told = before.books.expects(w.now.Wall, &c.wish.r)
+		c.observed = before.books.expects(w.now.Wall, &c.wish.r)
 	}
 }
 
-// hear is what a client does about its answer.
+// hear handles a client's reply.
 func (c *client) hear(w *World) {
 	r, one := c.mail, c.wish
 	h := w.h
-	c.state, c.mail, c.wish, c.saw, c.want, c.told, c.asked = idle, event.Reply{}, nil, 0, fact{}, verdict{}, nil
+	c.state, c.mail, c.wish, c.saw, c.want, c.observed, c.asked = idle, event.Reply{}, nil, 0, fact{}, verdict{}, nil
 	done := true
 	switch r.Problem {
 	case event.None:
 		p := w.last.upto(r.Position.LSN)
 		f := &w.facts[one.key]
 		if f.page != nil && *f != (fact{p, r.Position.Index}) && p.at < f.page.at.Add(h.scope.ttl) {
-			h.fail("X2: key%d was told %v, now %v", one.key, f.page.lsn, r.Position)
+			h.fail("X2: key%d got %v, now %v", one.key, f.page.lsn, r.Position)
 		}
 		*f = fact{p, r.Position.Index}
 		h.answered(r, p, w.last.gone)
@@ -145,7 +146,7 @@ func (c *client) hear(w *World) {
 	}
 }
 
-func (h *house) answered(r event.Reply, p *page, gone types.LSN) {
+func (h *shared) answered(r event.Reply, p *page, gone types.LSN) {
 	k := &p.books.keys[p.of.key]
 	switch {
 	case r.Replayed && gone >= r.Position.LSN:
@@ -171,7 +172,7 @@ func (h *house) answered(r event.Reply, p *page, gone types.LSN) {
 	}
 }
 
-// reply is what the node says to a ticket.
+// reply handles a reply of the node.
 func (w *World) reply(r event.Reply) {
 	slot := int(r.Ticket.Slot())
 	if slot >= len(w.clients) {
@@ -180,14 +181,14 @@ func (w *World) reply(r event.Reply) {
 	h, c := w.h, &w.clients[slot]
 	use := uint32(r.Ticket >> 32)
 	if use == c.gone {
-		return // it left, and the node has not heard yet
+		return // it cancelled, and the node has not handled that yet
 	}
 	if use != c.use || c.state != waiting {
-		h.fail("a reply for nobody: %+v", r)
+		h.fail("a reply without a request: %+v", r)
 		return
 	}
 	if r.After > w.safe.lsn || r.After > w.folded.lsn {
-		h.fail("X1: told of %v, safe is %v, folded %v", r.After, w.safe.lsn, w.folded.lsn)
+		h.fail("X1: reply for %v, durable is %v, folded %v", r.After, w.safe.lsn, w.folded.lsn)
 	}
 	switch {
 	case blank(r.Problem):
@@ -205,30 +206,30 @@ func (w *World) reply(r event.Reply) {
 		}
 	case r.Problem != event.None:
 		if c.saw > w.folded.lsn {
-			h.fail("X1: %v tells of %v, folded is %v", r.Problem, c.saw, w.folded.lsn)
+			h.fail("X1: %v shows %v, folded is %v", r.Problem, c.saw, w.folded.lsn)
 		}
 		if stays(r.Problem) {
-			h.fail("one outcome: %v is told %q, and its key keeps nothing", c.wish, r.Problem.Code())
+			h.fail("one outcome: %v gets %q, but its key has no outcome", c.wish, r.Problem.Code())
 		}
-		if got := (verdict{r.Problem, r.Nonce, r.Item}); got != c.told {
-			h.fail("the twin: %v is told %+v, want %+v", c.wish, got, c.told)
+		if got := (verdict{r.Problem, r.Nonce, r.Item}); got != c.observed {
+			h.fail("the model: %v gets %+v, want %+v", c.wish, got, c.observed)
 		}
 	default:
 		p := w.folded.upto(r.Position.LSN)
 		if p == nil {
-			h.fail("X1: told of %v, folded is %v", r.Position, w.folded.lsn)
+			h.fail("X1: reply for %v, folded is %v", r.Position, w.folded.lsn)
 			return
 		}
 		if (fact{p, r.Position.Index}) != c.want {
-			h.fail("one outcome: %v is told %v, not what it came to", c.wish, r.Position)
+			h.fail("one outcome: %v gets %v, not its outcome", c.wish, r.Position)
 		}
 	}
 	c.since = 0
 	c.state, c.mail = mailed, event.Reply{Problem: r.Problem, Position: r.Position, Replayed: r.Replayed}
 }
 
-// mayGiveUp reports that a client may be told that nobody knows: its patience is over,
-// the journal has failed, or a drain does not wait any more.
+// mayGiveUp reports whether a client may get an unknown outcome: its deadline has passed, the
+// journal has failed, or a drain gave up.
 func (w *World) mayGiveUp(c *client) bool {
 	var v node.SpecView
 	w.node.SpecView(&v)
@@ -237,7 +238,7 @@ func (w *World) mayGiveUp(c *client) bool {
 	return v.Failed || aborted || now >= c.since.Add(w.h.config.CommitTimeout)
 }
 
-// blank problems tell nothing that a crash could take back.
+// blank problems show nothing that a crash could undo.
 func blank(p event.Problem) bool {
 	switch p {
 	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead:

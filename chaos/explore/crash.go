@@ -6,9 +6,8 @@ import (
 	"macronode/core/types"
 )
 
-// crashes are the ways in which it may end now. Power takes what is not safe, a kill
-// what the journal was not given; of a batch that is being written, each may leave any
-// part.
+// crashes adds the possible crashes. A power loss takes unsynced data, a kill takes what was not
+// written; of a batch that is being written, any part may survive.
 func (w *World) crashes(to []Action) []Action {
 	s := &w.h.scope
 	from, upto := w.wrote.lsn, w.wrote.lsn
@@ -39,7 +38,7 @@ func (w *World) crashes(to []Action) []Action {
 	return to
 }
 
-// power is what is left after a crash, and what a start does with it.
+// power applies a crash, and the start after it.
 func (w *World) power(a Action) {
 	h := w.h
 	switch a.kind() {
@@ -95,12 +94,12 @@ func (w *World) crash(a Action) {
 	}
 	for _, f := range w.facts {
 		if f.page != nil {
-			h.saw(sawTold)
+			h.saw(sawAcknowledged)
 		}
 	}
 }
 
-// boot folds what was read, as every start does, and begins a life on it.
+// boot folds what was read, as a start does, and starts a node.
 func (w *World) boot() {
 	h := w.h
 	st := h.fresh()

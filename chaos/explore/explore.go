@@ -1,18 +1,18 @@
-// Package explore takes every schedule of a small world to its end: who moves first,
-// where the power goes, what is left on the disk. What chaos/sim draws by chance is here
-// all there is, of the same node.
+// Package explore executes every schedule of a small system: the order of clients, the points of
+// crashes, what survives on disk. chaos/sim samples these at random; here they are exhaustive,
+// for the same node.
 //
 //	Enabled ─► each action ─► CopyTo, Do ─► Hash ─► seen before? back : Check, and deeper
-//	                             └─ broken ─► the actions that led there, made short
+//	                             └─ violation ─► the actions that led there, shortened
 //
-// A scope is whole, or its test is red: nothing is cut in silence.
+// A scope is explored completely, or its test fails: nothing is cut silently.
 //
-// Nothing is reduced either; it was measured, and does not pay. Every state is looked at, so
-// sleep sets save transitions alone: where steps of the node count as dependent on each
-// other, the scopes of the same key and of a kill keep 56,823 of 71,749 and 128,789 of
-// 154,032; an oracle that tries each pair in both orders, and takes far longer, would keep
-// 29,647 and 76,022. Symmetry of clients would halve two scopes of eighteen at most, because the
-// others' clients want different things, and would want the node's tickets renamed.
+// There is no partial-order reduction: measured, it does not pay. Every state is visited, so
+// sleep sets save transitions only: if steps of the node count as dependent, the scopes of the
+// same key and of a kill keep 56,823 of 71,749 and 128,789 of 154,032; an oracle that tries each
+// pair in both orders, and takes far longer, would keep 29,647 and 76,022. Symmetry of clients
+// would halve at most two of eighteen scopes, because in the others clients make different
+// requests, and tickets would have to be renamed.
 package explore
 
 import (
@@ -21,29 +21,29 @@ import (
 	"macronode/core/types"
 )
 
-// An Action is one thing that may happen next, as its system numbers them.
+// An Action is a possible step, numbered by its system.
 type Action uint32
 
-// A System is what is explored: data that can be copied, and its rules.
+// A System is explored: copyable data with rules.
 type System[S any] interface {
 	*S
-	Enabled(to []Action) []Action // what may happen next, in an order that the state decides; none: the end
-	Do(a Action) error            // the rule that a broke, if any
-	Check() error                 // asked once of each state
-	Rest() error                  // asked of a state in which nothing may happen any more
-	Hash() types.Hash64           // of all that decides what may follow, and whether it is right
+	Enabled(to []Action) []Action // the possible actions, in an order that depends on the state only; none: the end
+	Do(a Action) error            // returns the violated rule, if any
+	Check() error                 // called once per state
+	Rest() error                  // called in a final state
+	Hash() types.Hash64           // of everything that affects later steps and rules
 	CopyTo(dst *S)                // reuses dst's memory
-	Say(a Action) string          // what a is, for people; asked before it is done
+	Say(a Action) string          // describes an action; called before it is done
 }
 
-// A Scope is a world small enough to be explored.
+// A Scope is a system small enough to be explored.
 type Scope struct {
 	Name string
-	Room int // states that the table takes, 8 bytes each; one more and the report is not whole
+	Room int // states of the table, 8 bytes each; if it is full, the report is not whole
 }
 
-// A Report is what was explored. Whole says that it was all; then, if nothing was found,
-// no schedule goes on for ever, because none comes back to where it was.
+// A Report is the result. Whole means complete; then, without a failure, every schedule ends,
+// because no state is revisited.
 type Report struct {
 	Name                               string
 	Distinct, Transitions, Depth, Ends uint64
@@ -51,7 +51,7 @@ type Report struct {
 	Found                              *Failure
 }
 
-// Missed is how likely two states looked like one, at most: n²/2^64 for 63 bits.
+// Missed is an upper bound of the probability of a hash collision: n²/2^64 for 63 bits.
 func (r Report) Missed() float64 { n := float64(r.Distinct); return n * n / (1 << 64) }
 
 func (r Report) String() string {
@@ -59,8 +59,7 @@ func (r Report) String() string {
 		r.Name, r.Distinct, r.Transitions, r.Ends, r.Depth, r.Whole, r.Missed())
 }
 
-// A step is a state on the way to the one at hand, what may happen in it, and which of
-// that comes next.
+// A step is a state on the current path, its actions, and the next of them.
 type step[S any] struct {
 	at   *S
 	may  []Action
@@ -68,7 +67,7 @@ type step[S any] struct {
 	slot int
 }
 
-// A walk goes depth first, so that it holds no more states than it is deep.
+// A walk is a depth-first search, so it holds one state per level.
 type walk[S any, P System[S]] struct {
 	seen seen
 	way  []*step[S]
@@ -76,8 +75,8 @@ type walk[S any, P System[S]] struct {
 	r    Report
 }
 
-// Run explores from a start, which stays as it is, until all is done, something is
-// found, or the table is full.
+// Run explores from a start, which is not changed, until everything is done, a rule is violated,
+// or the table is full.
 func Run[S any, P System[S]](start P, s Scope) Report {
 	w := walk[S, P]{seen: newSeen(s.Room), r: Report{Name: s.Name}}
 	err := w.guarded(start)
@@ -88,7 +87,7 @@ func Run[S any, P System[S]](start P, s Scope) Report {
 	return w.r
 }
 
-// guarded is the walk; whoever panics in it has broken a rule.
+// guarded is the walk; a panic is a violation.
 func (w *walk[S, P]) guarded(start P) (err error) {
 	defer func() {
 		if why := recover(); why != nil {
@@ -113,7 +112,7 @@ func (w *walk[S, P]) guarded(start P) (err error) {
 		if top.next < len(top.may) {
 			P(top.at).CopyTo(next.at)
 		} else {
-			top.at, next.at = next.at, top.at // nobody comes back to it
+			top.at, next.at = next.at, top.at // the state is not needed again
 		}
 		w.r.Transitions++
 		if err := P(next.at).Do(a); err != nil {
@@ -127,7 +126,7 @@ func (w *walk[S, P]) guarded(start P) (err error) {
 	return nil
 }
 
-// below is the memory for the next step of the way.
+// below returns the memory of the next level.
 func (w *walk[S, P]) below() *step[S] {
 	if w.deep == len(w.way) {
 		w.way = append(w.way, &step[S]{at: new(S)})
@@ -135,7 +134,7 @@ func (w *walk[S, P]) below() *step[S] {
 	return w.way[w.deep]
 }
 
-// enter goes on from a state, if it is a new one.
+// enter continues from a state, if it is new.
 func (w *walk[S, P]) enter(s *step[S]) error {
 	p := P(s.at)
 	slot, was := w.seen.open(p.Hash())
@@ -162,7 +161,7 @@ func (w *walk[S, P]) enter(s *step[S]) error {
 	return nil
 }
 
-// log is the actions that led to where the walk is.
+// log returns the actions of the current path.
 func (w *walk[S, P]) log() (log []Action) {
 	for _, s := range w.way[:w.deep] {
 		if s.next > 0 {

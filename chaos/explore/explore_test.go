@@ -9,14 +9,13 @@ import (
 	"macronode/core/types"
 )
 
-// grid is a toy: so many walkers, each of so many steps; where they must not meet is a
-// bug.
+// grid is a toy system: walkers with a number of steps each; a meeting point is a bug.
 type grid struct {
 	at    [3]uint8
 	size  uint8
 	bug   [3]uint8
-	does  string // what is wrong with it
-	blind bool   // the hash forgets a walker
+	does  string // its bug
+	blind bool   // the hash ignores a walker
 }
 
 func (g *grid) Enabled(to []Action) []Action {
@@ -72,9 +71,9 @@ func (g *grid) Hash() types.Hash64 {
 func (g *grid) CopyTo(dst *grid)    { *dst = *g }
 func (g *grid) Say(a Action) string { return fmt.Sprintf("walker %d", a) }
 
-// TestEveryStateOnce: of three walkers of n steps there are (n+1)³ states, and 3n(n+1)²
-// moves between them; no more, no less.
-func TestEveryStateOnce(t *testing.T) {
+// TestEveryStateIsVisitedOnce: three walkers of n steps have (n+1)³ states, and 3n(n+1)²
+// transitions.
+func TestEveryStateIsVisitedOnce(t *testing.T) {
 	for n := range uint64(20) {
 		r := Run(&grid{size: uint8(n)}, Scope{Room: 8000})
 		side := n + 1
@@ -84,9 +83,8 @@ func TestEveryStateOnce(t *testing.T) {
 	}
 }
 
-// TestNothingIsCutInSilence: one state more than there is room for, and the report is
-// not whole.
-func TestNothingIsCutInSilence(t *testing.T) {
+// TestFullTableIsReported: with one state too many, the report is not whole.
+func TestFullTableIsReported(t *testing.T) {
 	for room := 1; room <= 1000; room++ {
 		if r := Run(&grid{size: 9}, Scope{Room: room}); r.Whole != (room == 1000) || r.Found != nil {
 			t.Errorf("room for %d of 1000: %v", room, r)
@@ -94,9 +92,8 @@ func TestNothingIsCutInSilence(t *testing.T) {
 	}
 }
 
-// TestFinds: whatever is wrong is found, with a schedule that leads there and has no
-// action too many.
-func TestFinds(t *testing.T) {
+// TestFindsEveryBug: every bug is found, with a minimal schedule.
+func TestFindsEveryBug(t *testing.T) {
 	for does, want := range map[string]struct {
 		rule  string
 		steps int
@@ -104,7 +101,7 @@ func TestFinds(t *testing.T) {
 		"breaks":        {"met", 9},
 		"panics":        {"panic", 9},
 		"is broken":     {"stands", 9},
-		"round":         {"goes round", 11}, // the bug, and back to where it has been
+		"round":         {"goes round", 11}, // back in an earlier state
 		"does not rest": {"the end", 15},
 	} {
 		r := Run(&grid{size: 5, bug: [3]uint8{4, 2, 3}, does: does}, Scope{Room: 1000})
@@ -112,8 +109,8 @@ func TestFinds(t *testing.T) {
 			t.Errorf("a grid that %s: nothing found: %v", does, r)
 			continue
 		}
-		if said := r.Found.String(); rule(r.Found.Err) != want.rule || len(r.Found.Log) != want.steps || strings.Count(said, "walker") != want.steps {
-			t.Errorf("a grid that %s: %d steps: %s", does, len(r.Found.Log), said)
+		if report := r.Found.String(); rule(r.Found.Err) != want.rule || len(r.Found.Log) != want.steps || strings.Count(report, "walker") != want.steps {
+			t.Errorf("a grid that %s: %d steps: %s", does, len(r.Found.Log), report)
 		}
 		if again := play[grid](&grid{size: 5, bug: [3]uint8{4, 2, 3}, does: does}, r.Found.Log); again == nil || rule(again.Err) != want.rule {
 			t.Errorf("a grid that %s: not the same again: %v", does, again)
@@ -121,8 +118,8 @@ func TestFinds(t *testing.T) {
 	}
 }
 
-// TestABlindHashLosesBugs: why the hash of a world is held to every field of it.
-func TestABlindHashLosesBugs(t *testing.T) {
+// TestIncompleteHashLosesBugs shows why the hash must cover every field.
+func TestIncompleteHashLosesBugs(t *testing.T) {
 	g := grid{size: 5, bug: [3]uint8{0, 0, 3}, does: "breaks"}
 	if r := Run(&g, Scope{Room: 1000}); r.Found == nil {
 		t.Error("not found with open eyes")
@@ -133,9 +130,9 @@ func TestABlindHashLosesBugs(t *testing.T) {
 	}
 }
 
-// TestDeepIsShallow: the table of states tells fresh, on the way, and done with, however
-// full it is.
-func TestDeepIsShallow(t *testing.T) {
+// TestTableTellsStates: the table distinguishes new states, those on the path, and finished ones,
+// however full it is.
+func TestTableTellsStates(t *testing.T) {
 	s := newSeen(700)
 	d := types.NewRand(1)
 	keys := make([]types.Hash64, 700)

@@ -9,14 +9,13 @@ import (
 	"macronode/core/types"
 )
 
-// errRound is a schedule that comes back to where it was, and so may never end.
+// errRound reports a schedule that revisits a state of its path, and so may not end.
 var errRound = errors.New("goes round: back in a state that it came from")
 
-// A Failure is a schedule that breaks a rule: dropping any one of its actions, or any
-// stretch that was tried, it is kept no more.
+// A Failure is a schedule that violates a rule. Without any of its actions, it does not.
 type Failure struct {
 	Log   []Action
-	Lines []string // the same, for people
+	Lines []string // the actions as text
 	Err   error
 }
 
@@ -29,13 +28,12 @@ func (f *Failure) String() string {
 	return b.String()
 }
 
-// shorten drops what can be dropped from a log that breaks a rule, as long as the same
-// rule is broken.
+// shorten removes actions from a schedule as long as it violates the same rule.
 func shorten[S any, P System[S]](start P, log []Action, err error) *Failure {
 	best := &Failure{Log: log, Err: err}
 	if again := play[S](start, log); again != nil {
 		best = again
-	} // else it breaks only where memory is used again: all of the log is kept, unsaid
+	} // otherwise it depends on reused memory: the schedule stays complete, without text
 	for size := len(best.Log) / 2; size > 0; size /= 2 {
 		for from := 0; from+size <= len(best.Log); {
 			fewer := slices.Delete(slices.Clone(best.Log), from, from+size)
@@ -49,13 +47,13 @@ func shorten[S any, P System[S]](start P, log []Action, err error) *Failure {
 	return best
 }
 
-// rule is what was broken, without the numbers of this time.
+// rule returns a violation without its numbers.
 func rule(err error) string {
 	name, _, _ := strings.Cut(err.Error(), ":")
 	return name
 }
 
-// play does what of a log may be done, and says what it broke; nil: nothing.
+// play does the possible actions of a schedule, and returns the violation; nil: none.
 func play[S any, P System[S]](start P, log []Action) (f *Failure) {
 	s, did := P(new(S)), &Failure{}
 	start.CopyTo(s)

@@ -12,9 +12,9 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// A page is a frame with all that came before it: a journal is its last page. The
-// worlds of a scope share them, so that a world is small, what a page says is judged
-// once, and two worlds that wrote the same have the same page.
+// A page is a frame with all earlier ones: a journal is its last page. The worlds of a scope
+// share pages, so a world is small, a page is checked once, and equal journals have the same
+// page.
 type page struct {
 	before   *page // nil: of an empty journal
 	children []*page
@@ -22,25 +22,25 @@ type page struct {
 	at       types.Time
 	body     []byte
 	hash     types.Hash64 // of all bytes up to here
-	state    types.Hash64 // what outlives the process, as the node that wrote it had it
+	state    types.Hash64 // durable state of the node that wrote it
 	root     types.Root
 	journal  types.JournalID
 	books    books // after it
-	outcome  int   // the index of the record that a key keeps; -1: there is none
+	outcome  int   // index of the record with a key's outcome; -1: none
 	of       *wish
-	forgot   types.LSN // keys that left, by this page
+	forgot   types.LSN // keys evicted by this page
 	gone     types.LSN // and by all up to it
 	lapsed   bool
 	records  uint16
 	bad      error
 }
 
-// id is the place of the outcome.
+// id returns the position of the outcome.
 func (k kept) id() types.TxID {
 	return types.NewTxID(k.page.journal, types.Position{LSN: k.page.lsn, Index: k.index})
 }
 
-// upto is the page with an LSN, p or one before it; nil when there is none.
+// upto returns the page with an LSN, p or an earlier one; nil if there is none.
 func (p *page) upto(lsn types.LSN) *page {
 	for ; p != nil && p.lsn > lsn; p = p.before {
 	}
@@ -50,12 +50,12 @@ func (p *page) upto(lsn types.LSN) *page {
 	return p
 }
 
-// has reports that one is p or before it.
+// has reports whether one is p or before it.
 func (p *page) has(one *page) bool { return p.upto(one.lsn) == one }
 
-// next is the page that follows p with a body, and judges it when it is new. That a
-// journal was written before tells what the node must have in memory now.
-func (h *house) next(p *page, body []byte, lsn types.LSN, state types.Hash64) *page {
+// next returns the page after p with a body, and checks it if it is new. If the same journal was
+// written before, the node's state must be the same.
+func (h *shared) next(p *page, body []byte, lsn types.LSN, state types.Hash64) *page {
 	for _, c := range p.children {
 		if bytes.Equal(c.body, body) {
 			if c.state != state {
@@ -78,19 +78,19 @@ func (h *house) next(p *page, body []byte, lsn types.LSN, state types.Hash64) *p
 	return c
 }
 
-// judge reads a page as a stranger would, and holds each record against the books.
-func (h *house) judge(p *page) error {
+// judge decodes a page independently, and compares each record with the books.
+func (h *shared) judge(p *page) error {
 	head, rest, err := record.OpenWhole(p.body)
 	switch {
 	case err != nil:
 		return fmt.Errorf("frame %v: %w", p.lsn, err)
 	case head.LSN != p.lsn || p.lsn != p.before.lsn+1:
-		return fmt.Errorf("frame order: %v says it is %v, after %v", p.lsn, head.LSN, p.before.lsn)
+		return fmt.Errorf("frame order: %v has LSN %v, after %v", p.lsn, head.LSN, p.before.lsn)
 	case head.At < p.before.at:
 		return fmt.Errorf("time goes back: %d after %d at %v", head.At, p.before.at, p.lsn)
 	}
 	p.at, p.records = head.At, head.Count
-	var items []event.Item // of a batch, that are still to come
+	var items []event.Item // items that are still to come
 	for i := range head.Count {
 		var r record.Record
 		rest, _ = record.Next(rest, &r)
@@ -115,25 +115,25 @@ func (h *house) judge(p *page) error {
 		}
 	}
 	if len(items) > 0 {
-		return fmt.Errorf("the twin: %d items of a batch are not there", len(items))
+		return fmt.Errorf("the model: %d items of a batch are missing", len(items))
 	}
 	return nil
 }
 
-// item holds one of a batch against what was asked, and what the books say.
-func (h *house) item(p *page, index uint16, r *record.Record, asked *event.Item) error {
+// item compares an item of a batch with the request and the books.
+func (h *shared) item(p *page, index uint16, r *record.Record, asked *event.Item) error {
 	want := p.books.decide(p.at, r.Tenant, asked)
 	switch {
 	case want != r.Problem || (want == event.None) != (r.Kind != record.Rejected):
-		return fmt.Errorf("the twin: an item of %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
+		return fmt.Errorf("the model: an item of %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
 	case want != event.None:
 		return nil
 	}
 	return p.books.apply(p, index, r, asked)
 }
 
-// keyed holds the outcome of a key against what was asked, and what the books say.
-func (h *house) keyed(p *page, index uint16, r *record.Record) error {
+// keyed compares the outcome of a key with the request and the books.
+func (h *shared) keyed(p *page, index uint16, r *record.Record) error {
 	if p.outcome >= 0 {
 		return fmt.Errorf("one step: a second outcome")
 	}
@@ -143,7 +143,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 		}
 	}
 	if p.of == nil {
-		return fmt.Errorf("nobody asked: key %s", r.Key.Text)
+		return fmt.Errorf("no request: key %s", r.Key.Text)
 	}
 	k := &p.books.keys[p.of.key]
 	if k.page != nil && p.at < k.page.at.Add(h.scope.ttl) {
@@ -153,10 +153,10 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 	want := v.why
 	batch := r.Kind == record.Batched
 	if want != r.Problem || (want == event.None) == (r.Kind == record.Rejected) && !batch || batch && v.item > 0 && r.Items+1 != v.item {
-		return fmt.Errorf("the twin: %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
+		return fmt.Errorf("the model: %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
 	}
 	if want != event.None && !stays(want) {
-		return fmt.Errorf("the twin: %v is refused for ever: %q", p.of, want.Code())
+		return fmt.Errorf("the model: %v has a stored rejection: %q", p.of, want.Code())
 	}
 	p.outcome = int(index)
 	k.page, k.index = p, index
@@ -172,7 +172,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 	return nil
 }
 
-// stays reports that a key keeps a problem for ever: asked again, it is no other.
+// stays reports whether a problem is stored, so that a retry gets it too.
 func stays(p event.Problem) bool {
 	switch p {
 	case event.AmountLimitExceeded, event.InsufficientFunds, event.NonceUsed, event.HoldNotActive, event.NotBeneficiary, event.HoldAmountExceeded, event.RefUsed:
@@ -182,7 +182,7 @@ func stays(p event.Problem) bool {
 	}
 }
 
-// sealed is a page as the journal gives it to who renders answers.
-func (h *house) sealed(p *page) *record.Sealed {
+// sealed returns a page in the form for rendering.
+func (h *shared) sealed(p *page) *record.Sealed {
 	return &record.Sealed{Journal: p.journal, LSN: p.lsn, Body: p.body, Prev: p.before.root, Root: p.root}
 }

@@ -8,14 +8,14 @@ import (
 	"macronode/core/types"
 )
 
-// TestPagesAreJudged: a frame that is not what was asked, or not what comes of it, is
-// found, each by its rule.
-func TestPagesAreJudged(t *testing.T) {
+// TestInvalidFramesAreDetected: a frame that does not match the requests or the books is
+// detected, each by its rule.
+func TestInvalidFramesAreDetected(t *testing.T) {
 	plan := Plan{first: []wish{issue(0, "ann", 5), hold(4, "ann", 1, 1, second)}, scripts: [][]wish{{transfer(1, "ann", "bob", 3, 2), burn(2, "ann", 9, 2)}, {transfer(1, "ann", "bob", 4, 2)}}}
 	w := Open(plan)
 	h, last := w.h, w.last
 	pay, over := h.scripts[0][0], h.scripts[0][1]
-	said := func(of *wish, kind record.Kind, p event.Problem, fromNow, toNow uint64) record.Record {
+	report := func(of *wish, kind record.Kind, p event.Problem, fromNow, toNow uint64) record.Record {
 		i := &of.r.Item
 		r := record.Record{Kind: kind, Op: i.Op, Tenant: 1, Caller: boss.ID, Key: of.r.Key, Hash: of.r.Hash, Problem: p}
 		if kind == record.Posted {
@@ -24,11 +24,11 @@ func TestPagesAreJudged(t *testing.T) {
 		}
 		return r
 	}
-	good := said(pay, record.Posted, event.None, 2, 3)
-	other := said(pay, record.Posted, event.None, 2, 3)
+	good := report(pay, record.Posted, event.None, 2, 3)
+	other := report(pay, record.Posted, event.None, 2, 3)
 	other.Hash = types.RequestHash{1}
-	stranger := said(pay, record.Posted, event.None, 2, 3)
-	stranger.Tenant = 2
+	otherTenant := report(pay, record.Posted, event.None, 2, 3)
+	otherTenant.Tenant = 2
 	id := types.NewTxID(last.journal, types.Position{LSN: last.lsn})
 	for what, c := range map[string]struct {
 		lsn     types.LSN
@@ -37,21 +37,21 @@ func TestPagesAreJudged(t *testing.T) {
 		rule    string
 	}{
 		"a payment":                          {last.lsn + 1, begin, []record.Record{good}, ""},
-		"a refusal":                          {last.lsn + 1, begin, []record.Record{said(over, record.Rejected, event.InsufficientFunds, 0, 0)}, ""},
+		"a refusal":                          {last.lsn + 1, begin, []record.Record{report(over, record.Rejected, event.InsufficientFunds, 0, 0)}, ""},
 		"a frame of nothing":                 {last.lsn + 1, begin, nil, ""},
 		"a gap":                              {last.lsn + 2, begin, nil, "frame order"},
 		"an earlier time":                    {last.lsn + 1, begin - 1, nil, "time goes back"},
-		"money from nowhere":                 {last.lsn + 1, begin, []record.Record{said(pay, record.Posted, event.None, 2, 4)}, "the twin"},
-		"money that stays":                   {last.lsn + 1, begin, []record.Record{said(pay, record.Posted, event.None, 5, 3)}, "the twin"},
-		"more than there is":                 {last.lsn + 1, begin, []record.Record{said(over, record.Posted, event.None, 0, 9)}, "the twin"},
-		"a refusal for nothing":              {last.lsn + 1, begin, []record.Record{said(pay, record.Rejected, event.InsufficientFunds, 0, 0)}, "the twin"},
-		"a refusal for another reason":       {last.lsn + 1, begin, []record.Record{said(over, record.Rejected, event.NonceUsed, 0, 0)}, "the twin"},
-		"what nobody asked":                  {last.lsn + 1, begin, []record.Record{other}, "nobody asked"},
-		"another tenant's":                   {last.lsn + 1, begin, []record.Record{stranger}, "nobody asked"},
+		"money from nowhere":                 {last.lsn + 1, begin, []record.Record{report(pay, record.Posted, event.None, 2, 4)}, "the model"},
+		"money that stays":                   {last.lsn + 1, begin, []record.Record{report(pay, record.Posted, event.None, 5, 3)}, "the model"},
+		"more than there is":                 {last.lsn + 1, begin, []record.Record{report(over, record.Posted, event.None, 0, 9)}, "the model"},
+		"a rejection without reason":         {last.lsn + 1, begin, []record.Record{report(pay, record.Rejected, event.InsufficientFunds, 0, 0)}, "the model"},
+		"a rejection, wrong reason":          {last.lsn + 1, begin, []record.Record{report(over, record.Rejected, event.NonceUsed, 0, 0)}, "the model"},
+		"a record without a request":         {last.lsn + 1, begin, []record.Record{other}, "no request"},
+		"a record of another tenant":         {last.lsn + 1, begin, []record.Record{otherTenant}, "no request"},
 		"two outcomes":                       {last.lsn + 1, begin, []record.Record{good, good}, "one step"},
-		"a hold that ends before its time":   {last.lsn + 1, begin, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: id}}, "a hold lapses"},
+		"a hold that ends before its time":   {last.lsn + 1, begin, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: id}}, "an expiry of a hold that has not expired or does not exist"},
 		"a hold that is over":                {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: id}}, ""},
-		"a hold that nobody ever opened":     {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: types.NewTxID(9, types.Position{LSN: 1})}}, "a hold lapses"},
+		"the expiry of an unknown hold":      {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: types.NewTxID(9, types.Position{LSN: 1})}}, "an expiry of a hold that has not expired or does not exist"},
 		"a first outcome, for the next case": {last.lsn + 1, begin + 1, []record.Record{good}, ""},
 	} {
 		body := record.Begin(nil, c.lsn, c.at)
@@ -69,7 +69,7 @@ func TestPagesAreJudged(t *testing.T) {
 			t.Errorf("%s: the same journal, and two states", what)
 		}
 		h.err = nil
-		if c.rule == "" && len(c.records) > 0 && c.records[0].IsOutcome() { // and once more
+		if c.rule == "" && len(c.records) > 0 && c.records[0].IsOutcome() { // and a second time
 			again := record.Begin(nil, c.lsn+1, c.at+1)
 			again, _ = record.Add(again, 0, &c.records[0])
 			if q := h.next(p, again, c.lsn+1, 9); q.bad == nil || rule(q.bad) != "one outcome" {

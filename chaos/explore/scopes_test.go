@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	only   = flag.String("only", "", "the scopes whose name has this in it")
+	only   = flag.String("only", "", "only scopes whose name contains this")
 	quick  = flag.Bool("quick", false, "without the two largest scopes")
 	deeper = flag.Bool("deep", false, "the large scopes as well: takes many minutes, and 2 GB")
 )
 
-// TestScopes: every schedule of every scope keeps every rule, and ends; and each scope
-// shows what it is there to show.
+// TestScopes: every schedule of every scope keeps every rule, and ends; each scope shows what it
+// must.
 func TestScopes(t *testing.T) {
 	all := scopes()
 	if *deeper {
@@ -24,7 +24,7 @@ func TestScopes(t *testing.T) {
 	}
 	var scopes, transitions atomic.Uint64
 	began := spent(t)
-	t.Cleanup(func() { // behind all of them
+	t.Cleanup(func() { // after all of them
 		t.Logf("evidence: explore.scopes = %d, each whole", scopes.Load())
 		t.Logf("evidence: explore.transitions = %d", transitions.Load())
 		t.Logf("evidence: explore.transitions_per_cpu_second = %.0f", float64(transitions.Load())/(spent(t)-began).Seconds())
@@ -41,7 +41,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// spent is the CPU time of this process.
+// spent returns the CPU time of this process.
 func spent(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -51,7 +51,7 @@ func spent(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// whole is a scope, and how many transitions it has.
+// whole explores a scope, and returns the number of transitions.
 func whole(t *testing.T, s named) uint64 {
 	t.Helper()
 	w := Open(s.plan)
@@ -59,7 +59,7 @@ func whole(t *testing.T, s named) uint64 {
 		t.Fatal(w.h.err)
 	}
 	r := Run(w, Scope{Name: s.name, Room: s.room})
-	t.Logf("%v; %d journals, %d answers, %d replays, %d told before a crash", r, w.h.pages, w.h.Saw[sawAnswer], w.h.Saw[sawReplay], w.h.Saw[sawTold])
+	t.Logf("%v; %d journals, %d answers, %d replays, %d acknowledged before a crash", r, w.h.pages, w.h.Saw[sawAnswer], w.h.Saw[sawReplay], w.h.Saw[sawAcknowledged])
 	if r.Found != nil {
 		t.Fatalf("%s\n%v", s.name, r.Found)
 	}

@@ -8,7 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// begin is when every world begins.
+// begin is the start time of every world.
 const begin = types.Time(1_700_000_000_000)
 
 func ask(key int, op event.Op, from, to string, amount, nonce uint64) wish {
@@ -53,7 +53,7 @@ func unfreeze(key int, of string) wish {
 	return w
 }
 
-// batch is several wishes under one key.
+// batch returns several requests under one key.
 func batch(key int, atomic bool, items ...wish) wish {
 	w := ask(key, event.Batch, "", "", 0, 0)
 	w.r.Item, w.r.Atomic = event.Item{Op: event.Batch}, atomic
@@ -63,13 +63,13 @@ func batch(key int, atomic bool, items ...wish) wish {
 	return w
 }
 
-// named is a wish with a ref.
+// named returns a request with a ref.
 func (w wish) named(ref int) wish {
 	w.r.Ref.Text = fmt.Appendf(nil, "ref%d", ref)
 	return w
 }
 
-// others is a wish of the second tenant, under the name of another's key.
+// others returns a request of the second tenant, under the name of another key.
 func (w wish) others(name int) wish {
 	w.r.Tenant, w.r.Key.Text = other.Tenant, fmt.Appendf(nil, "key%d", name)
 	return w

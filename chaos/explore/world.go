@@ -10,95 +10,95 @@ import (
 	"macronode/core/types"
 )
 
-// A World is the node and all that stands around it, each at its place on the way of a
-// frame. The rule of the disk is the journal's: after a crash there is any prefix of the
-// frames that were handed to it, and what it was heard to have synced.
+// A World is the node and its environment, each at its position on the way of a frame. The disk
+// behaves like the journal: after a crash, it has a prefix of the frames that it got, with all
+// that were synced.
 //
 //	ask ─► node ─► last ─write─► wrote ─sync─► safe ─fold─► folded ─► hear
 //	                 └ handed       └ in the pages  └ on the disk
 //
 // Invariants:
 //
-//	X1  nothing is told that is not on the disk and folded
-//	X2  what was told of a key, and the page that tells it, is the same for ever
-//	X3  one page of a journal at most has the outcome of a key in its time
-//	X4  after a crash the journal is a prefix of what it was, and has all that is safe
-//	X5  what was folded of a journal is what the node had that wrote it
-//	X6  whoever asked and did not leave is answered before the end, and not given up
-//	    without a need
-//	X7  a drain that has closed the door lets nothing in, and ends in its time
-//	X8  a key leaves the window when the index has it for ever, and its trail is over
-//	X9  time alone ends what waits: a reply by its patience, a flush by its stall and then
-//	    by its failure, a last frame that nobody vouches for, a hold that is over
-//	X10 a flush that has not had its time is not called stalled
+//	X1  a reply is sent after its frame is durable and folded
+//	X2  the acknowledged outcome of a key, and its page, never change
+//	X3  at most one page of a journal has an outcome of a key within its TTL
+//	X4  after a crash the journal is a prefix of what it was, with all durable frames
+//	X5  the folded state of a journal is that of the node that wrote it
+//	X6  a request that is not cancelled is answered before the end, and given up only
+//	    if necessary
+//	X7  a draining node accepts nothing, and ends in time
+//	X8  a key is evicted after the index has it durably, and after its retention
+//	X9  time ends every wait: a reply by its deadline, a flush by its stall and then
+//	    by its failure, the last frame by a heartbeat, a hold by its expiry
+//	X10 a flush is stalled only after its threshold
 type World struct {
-	h    *house
-	node *node.Node // of this world alone; of no meaning unless it is alive
+	h    *shared
+	node *node.Node // of this world; meaningful only if it is alive
 
 	now     types.Now
 	life    life
-	last    *page // frames that the node has emitted
-	handed  *page // of them, those that the journal was given
-	wrote   *page // those that can be read
-	safe    *page // those on the disk
+	last    *page // emitted frames
+	handed  *page // those that the journal got
+	wrote   *page // those that are written
+	safe    *page // those that are durable
 	folded  *page
-	late    queue // of what the shell has to say
-	folds   queue // of batches to fold
-	failing bool  // the journal is of no more use in this life
-	cut     bool  // what the last crash left ends in half a frame
-	tail    uint8 // frames that it left beyond those that were safe
+	late    queue // events of the loop
+	folds   queue // batches to fold
+	failing bool  // the journal rejects writes in this run
+	cut     bool  // the last crash left half a frame
+	tail    uint8 // frames after the durable ones that it left
 
-	mark, table *page // what the index has; what it has for ever
+	mark, table *page // in the index; durable in the index
 	heard       types.LSN
 	clients     [2]client
 	facts       [maxKeys]fact
 	left        budget
 	http        door
-	began       types.Instant // the drain; 0: it has not
-	flushed     types.LSN     // as far as the node has heard
-	flush       types.Instant // what comes after that began to be flushed
-	emitted     types.Instant // the last frame
+	began       types.Instant // start of the drain; 0: none
+	flushed     types.LSN     // as far as the node was informed
+	flush       types.Instant // start of the current flush
+	emitted     types.Instant // time of the last frame
 }
 
 type life uint8
 
 const (
-	dead  life = iota // nobody has looked at the disk
-	read              // what is there was read, and is being written anew
+	dead  life = iota // before recovery
+	read              // read, and being made durable
 	alive             //
 	over              // the node has stopped
 )
 
-// budget is what may still befall a world.
+// budget limits the faults.
 type budget struct{ powers, kills, fails, leaves, passes, jumps, tables, drains, aborts, downs uint8 }
 
-// door is the public listener, as the shell has it.
+// door is the public listener.
 type door struct{ up, wanted, killed bool }
 
-// fact is what somebody was told of a key: it is so for ever.
+// fact is an acknowledged outcome of a key: it never changes.
 type fact struct {
-	page  *page // nil: nothing yet
+	page  *page // nil: none
 	index uint16
 }
 
-// A word is what the shell has to say to the node, or a batch to fold.
+// A word is an event for the node, or a batch to fold.
 type word struct {
-	what  said
+	what  report
 	page  *page
 	bytes uint32
 }
 
-type said uint8
+type report uint8
 
 const (
-	durable said = iota + 1
+	durable report = iota + 1
 	folds
 	refused
 	indexed
-	ended // the public listener
+	ended // of the public listener
 )
 
-// queue is first in, first out.
+// queue is a FIFO queue.
 type queue struct {
 	words [6]word
 	count uint8
@@ -134,9 +134,9 @@ func (p *page) mix(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(p.hash))
 }
 
-// Open is a plan's world at its start.
+// Open returns the initial world of a plan.
 func Open(s Plan) *World {
-	h := newHouse(s)
+	h := newShared(s)
 	s = h.scope
 	w := h.world()
 	w.left = budget{powers: s.powers, kills: s.kills}
@@ -164,17 +164,17 @@ func Open(s Plan) *World {
 	return w
 }
 
-func (h *house) world() *World {
+func (h *shared) world() *World {
 	w := &World{h: h, now: types.Now{Mono: 1, Wall: begin, Synced: true}, last: h.empty, handed: h.empty, wrote: h.empty,
 		safe: h.empty, folded: h.empty, mark: h.empty, table: h.empty}
 	w.node = node.New(h.config, h.fresh(), 1, types.NewRand(1))
 	return w
 }
 
-// fresh is a state of its own with nothing in it.
-func (h *house) fresh() state.State { return state.New(h.config.State, 1) }
+// fresh returns an empty state.
+func (h *shared) fresh() state.State { return state.New(h.config.State, 1) }
 
-// settle does all that the shell does, until there is nothing left to do.
+// settle does everything that the loop can do.
 func (w *World) settle() {
 	for range 100 {
 		did := false
@@ -205,7 +205,7 @@ func (w *World) CopyTo(dst *World) {
 	}
 }
 
-// Hash is of all that decides what follows.
+// Hash covers everything that affects later steps.
 func (w *World) Hash() types.Hash64 {
 	h := types.Hash64(w.life)
 	if w.life == alive {
@@ -229,7 +229,7 @@ func (w *World) Hash() types.Hash64 {
 		Mix(uint64(w.flushed)).Mix(uint64(w.flush)).Mix(uint64(w.emitted))
 }
 
-// Check is the node's own invariants, and those of where things stand.
+// Check checks the invariants of the node, and of the world.
 func (w *World) Check() error {
 	switch {
 	case w.life == alive && w.node.LSN() != w.last.lsn:
@@ -241,14 +241,14 @@ func (w *World) Check() error {
 	}
 	for i, f := range w.facts {
 		if f.page != nil && !w.last.has(f.page) {
-			return fmt.Errorf("X2: key%d was told of %v, which is gone", i, f.page.lsn)
+			return fmt.Errorf("X2: key%d has the outcome %v, which is lost", i, f.page.lsn)
 		}
 	}
 	if w.life != alive {
 		return nil
 	}
 	if w.http.wanted && w.phase() >= types.Draining {
-		return fmt.Errorf("X7: the door is closed, and the listener was not asked to end")
+		return fmt.Errorf("X7: draining, but the listener was not stopped")
 	}
 	if err := w.waits(); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (w *World) Check() error {
 	return w.node.Check()
 }
 
-// waits wants an end of everything that waits to be in sight.
+// waits checks that every wait has an end.
 func (w *World) waits() error {
 	var v node.SpecView
 	w.node.SpecView(&v)
@@ -300,8 +300,8 @@ func (w *World) waits() error {
 	return err
 }
 
-// ends lets time alone go by after a drain has begun, with a disk that never answers and
-// a listener that never goes: the node stops in its time all the same.
+// ends advances only time after a drain has begun, with a disk and a listener that hang: the node
+// stops in time.
 func (w *World) ends() error {
 	h := w.h
 	if h.spare == nil {
@@ -322,12 +322,12 @@ func (w *World) ends() error {
 		return h.err
 	}
 	if after := s.now.Mono - w.began; s.life != over || after > types.Instant(d.LameDuck+d.Drain+d.Abort) {
-		return fmt.Errorf("X7: a drain without end: after %d ns the life is %d", after, s.life)
+		return fmt.Errorf("X7: an endless drain: after %d ns the state is %d", after, s.life)
 	}
 	return nil
 }
 
-// Rest is asked at the end of a schedule: nobody waits, nothing is under way.
+// Rest checks the end of a schedule: no request waits, and nothing is in progress.
 func (w *World) Rest() error {
 	for i := range w.clients {
 		if c := &w.clients[i]; c.state == waiting {
@@ -337,7 +337,7 @@ func (w *World) Rest() error {
 	switch {
 	case w.life == over && w.h.scope.drains > 0:
 	case w.life != alive:
-		return fmt.Errorf("the end: of life %d", w.life)
+		return fmt.Errorf("the end: state %d", w.life)
 	case w.began > 0:
 		return fmt.Errorf("X7: a drain that does not end")
 	case !w.failing && (w.folded != w.last || w.late.count > 0):

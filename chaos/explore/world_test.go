@@ -9,7 +9,7 @@ import (
 	"macronode/core/event"
 )
 
-// busy is a world in which everything is somewhere.
+// busy returns a world with something in every place.
 func busy(t *testing.T) *World {
 	t.Helper()
 	w := Open(scopes()[1].plan)
@@ -28,8 +28,8 @@ func busy(t *testing.T) *World {
 	return w
 }
 
-// TestHashForgetsNothing: of a world. Its node's hash is held to the same in core/node.
-func TestHashForgetsNothing(t *testing.T) {
+// TestHashCoversEveryField of a world. core/node tests the hash of its node.
+func TestHashCoversEveryField(t *testing.T) {
 	w := busy(t)
 	hashcoverage.Every(t, w, w.Hash,
 		"h: what all worlds of a scope share", "node: held to it in its own room",
@@ -38,8 +38,8 @@ func TestHashForgetsNothing(t *testing.T) {
 		"clients[].want.page: a page", "clients[].asked: a page", "clients[].wish: see below", "facts[].page: a page")
 }
 
-// TestHashSeesPages: every page that a world points to, and every length.
-func TestHashSeesPages(t *testing.T) {
+// TestHashCoversPages: every page and every length.
+func TestHashCoversPages(t *testing.T) {
 	w := busy(t)
 	other, was := w.last.before, w.Hash()
 	pages := 0
@@ -95,12 +95,12 @@ func TestHashSeesPages(t *testing.T) {
 	}
 }
 
-// TestWishesAreToldApart: the hash of a client knows its wish by key, nonce and amount.
-func TestWishesAreToldApart(t *testing.T) {
+// TestHashTellsRequestsApart: the hash of a client covers its request by key, nonce and amount.
+func TestHashTellsRequestsApart(t *testing.T) {
 	for _, s := range scopes() {
 		type mark struct{ key, nonce, amount uint64 }
 		seen := map[mark]*wish{}
-		for _, all := range newHouse(s.plan).scripts {
+		for _, all := range newShared(s.plan).scripts {
 			for _, w := range all {
 				m := mark{uint64(w.key), uint64(w.r.Nonce), w.r.Amount.Lo}
 				if one := seen[m]; one != nil && one != w {
@@ -112,9 +112,9 @@ func TestWishesAreToldApart(t *testing.T) {
 	}
 }
 
-// TestEveryActIsAStepOfItsOwn: what a crash can fall between is listed here, by what it
-// changes. Two things in one action would hide what lies between them.
-func TestEveryActIsAStepOfItsOwn(t *testing.T) {
+// TestActionsAreAtomic lists what each action changes: an action with two changes would hide the
+// crash between them.
+func TestActionsAreAtomic(t *testing.T) {
 	counts := map[act]int{}
 	for _, s := range scopes() {
 		w := Open(s.plan)
@@ -149,16 +149,16 @@ func TestEveryActIsAStepOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestLiesAreFound: against what no law allows, a scope must be red. If one is not, the
-// explorer sees nothing.
-func TestLiesAreFound(t *testing.T) {
+// TestImpossibleFaultsAreDetected: with a fault that a correct environment does not have, a scope
+// must fail; otherwise the explorer detects nothing.
+func TestImpossibleFaultsAreDetected(t *testing.T) {
 	for what, c := range map[string]struct {
 		scope string
 		lie   lies
 		rules string
 	}{
-		"a sync that says it has, and has not": {"the same key twice, and power", lies{sync: true}, "X2"},
-		"answers before the disk has them":     {"the same key twice, and power", lies{early: true}, "X1"},
+		"a sync without effect":            {"the same key twice, and power", lies{sync: true}, "X2"},
+		"answers before the disk has them": {"the same key twice, and power", lies{early: true}, "X1"},
 	} {
 		for _, s := range scopes() {
 			if s.name != c.scope {

@@ -14,57 +14,57 @@ import (
 	"macronode/core/types"
 )
 
-// A process cannot be given another wall clock while it runs; that is what chaos/sim has
-// a made-up one for. What a start finds can be of any time.
+// The wall clock of a running process cannot be changed; chaos/sim simulates that. At a start the clock can have
+// any time.
 
-// TestLongAway: a start that finds its clock two hours on does not believe it: it says
-// so, takes writes at the time that it knows, and believes whoever is asked to tell.
-func TestLongAway(t *testing.T) {
+// TestClockAheadAtStart: if the clock is two hours ahead at a start, the node does not trust it and reports that.
+// Writes use the last trusted time until an operator confirms the clock.
+func TestClockAheadAtStart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.lived(-2 * time.Hour)
+	h := newFaultyNode(t)
+	h.runAt(-2 * time.Hour)
 	h.launch()
 	doubted := row{phase: "degraded", ready: yes, read: yes, reads: yes, writes: yes, ailing: []string{"clock_untrusted"}}
 	h.await(doubted)
-	h.ready()
-	h.is(doubted)
-	h.says("node state changed", "state=degraded", "degraded_by=clock_untrusted", "writes=true")
+	h.findListener()
+	h.checkRow(doubted)
+	h.awaitLogLine("node state changed", "state=degraded", "degraded_by=clock_untrusted", "writes=true")
 	if v := h.verbose(); time.Since(v.At) < time.Hour || v.Offset < time.Hour.Milliseconds() {
 		t.Fatalf("it believes that it is %v", v.At)
 	}
 	then := sent{key: "then", to: "then"}
-	told := h.issue(then.key, then.to)
-	h.keeps(then, told)
+	receipt := h.issue(then.key, then.to)
+	h.checkKept(then, receipt)
 	key := h.Key
 	h.Key = key[:len(key)-1] + "?" // an API key of the node that has scope admin may, as may the token
 	a := h.ask(http.MethodPost, h.Admin+"/clock/accept", "", "")
-	h.wants(a, http.StatusUnauthorized, "unauthorized")
+	h.checkAnswer(a, http.StatusUnauthorized, "unauthorized")
 	h.Key = h.Token
 	a = h.ask(http.MethodPost, h.Admin+"/clock/accept", "", "")
 	h.Key = key
-	h.wants(a, http.StatusAccepted, "")
+	h.checkAnswer(a, http.StatusAccepted, "")
 	h.await(wellness)
-	h.is(wellness)
+	h.checkRow(wellness)
 	if v := h.verbose(); time.Since(v.At) > time.Hour {
 		t.Fatalf("it believes that it is %v", v.At)
 	}
-	h.keeps(then, told)
+	h.checkKept(then, receipt)
 	h.stop()
 	h.verify()
 }
 
-// TestClockBehind: a start whose clock is behind what the journal says goes on from
-// there, slowly, and its time never goes back.
-func TestClockBehind(t *testing.T) {
+// TestClockBehindAtStart: if the clock is behind the journal at a start, time continues slowly from the journal's
+// time and never goes back.
+func TestClockBehindAtStart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.lived(2 * time.Hour)
+	h := newFaultyNode(t)
+	h.runAt(2 * time.Hour)
 	var last time.Time
 	for range 2 {
 		h.launch()
 		h.until("it is ready", func() error { return h.verbose().in(wellness) })
-		h.ready()
-		h.is(wellness)
+		h.findListener()
+		h.checkRow(wellness)
 		v := h.verbose()
 		if time.Until(v.At) < time.Hour || v.Offset > -time.Hour.Milliseconds() || v.At.Before(last) {
 			t.Fatalf("it believes that it is %v, after %v", v.At, last)
@@ -75,8 +75,8 @@ func TestClockBehind(t *testing.T) {
 	h.verify()
 }
 
-// lived writes what a life at another time leaves.
-func (h *house) lived(away time.Duration) {
+// runAt runs the node once with its clock shifted, and leaves its journal.
+func (h *faultyNode) runAt(away time.Duration) {
 	h.t.Helper()
 	below := fs.Dir(filepath.Join(filepath.Dir(h.Data), "below"))
 	j, _, err := journalfile.Recover(below, 7, nil)

@@ -1,6 +1,6 @@
-// Package faults is a disk for the real binary that fails when it is told to.
+// Package faults is a disk for the real binary that fails on request.
 //
-//	node ─► its journal's directory ─► Disk: as asked · held · failed · halved ─► a directory
+//	node ─► its journal's directory ─► Disk: passed on · held · failed · halved ─► a directory
 //	                                     ▲ Begin, End: the test
 package faults
 
@@ -17,10 +17,10 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// ErrNone says that there can be no such disk here, and why.
+// ErrNone means that no such disk can be mounted here, and has the reason.
 var ErrNone = errors.New("faults: no disk that fails can be mounted")
 
-// Op is what a disk is asked for.
+// Op is an operation of a disk.
 type Op uint8
 
 const (
@@ -31,14 +31,14 @@ const (
 	Free // how much room there is
 )
 
-// Call is one of them.
+// Call is a call of an operation.
 type Call struct {
 	Op   Op
 	Name string // of the file as it is called now
 	Data []byte // of a write
 }
 
-// Trouble is what becomes of calls, until it ends.
+// Trouble is a fault that affects some calls until it ends.
 type Trouble struct {
 	On   []Op
 	Of   func(Call) bool // of those the ones that it befalls; nil: all
@@ -54,13 +54,13 @@ type Trouble struct {
 	done bool
 }
 
-// Disk is a file system over a directory. What passes through it reaches that at once;
-// there is no cache above it, in the kernel either.
+// Disk is a file system over a directory. Calls reach the directory at once; there is no cache above it, in the
+// kernel either.
 //
 // Invariants:
 //
 //	F1  every read, write and sync of the process that it is mounted for is a Call here
-//	F2  Lose leaves what was synced, and nothing that was written after it
+//	F2  Lose keeps what was synced, and nothing that was written after it
 type Disk struct {
 	dir   string // what is below
 	at    string // where it is mounted
@@ -72,7 +72,7 @@ type Disk struct {
 	undone   []patch // in order of their writing
 }
 
-// A patch is what a write changed: what lies beyond was not there.
+// A patch undoes a write: the bytes that it changed, and the length before it.
 type patch struct {
 	ino  uint64
 	off  int64
@@ -80,7 +80,7 @@ type patch struct {
 	size int64
 }
 
-// Mount puts a disk over a directory at another one, which is there.
+// Mount mounts a disk over a directory at an existing directory.
 func Mount(dir, at string) (*Disk, error) {
 	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -104,7 +104,7 @@ func Mount(dir, at string) (*Disk, error) {
 	return d, d.serve.WaitMount()
 }
 
-// Heal ends all trouble.
+// Heal ends all troubles.
 func (d *Disk) Heal() {
 	d.mu.Lock()
 	all := slices.Clone(d.troubles)
@@ -114,7 +114,7 @@ func (d *Disk) Heal() {
 	}
 }
 
-// Close heals the disk and takes it away. Nobody may work on it any more.
+// Close heals the disk and unmounts it. No process may use it any more.
 func (d *Disk) Close() error {
 	d.Heal()
 	if err := syscall.Unmount(d.at, 0); err != nil {
@@ -124,7 +124,7 @@ func (d *Disk) Close() error {
 	return nil
 }
 
-// Begin lets trouble befall the disk. Of several, the first that befalls a call has it.
+// Begin starts a trouble. If several affect a call, the first one applies.
 func (d *Disk) Begin(t Trouble) *Trouble {
 	t.disk, t.met, t.over = d, make(chan struct{}), make(chan struct{})
 	d.mu.Lock()
@@ -133,7 +133,7 @@ func (d *Disk) Begin(t Trouble) *Trouble {
 	return &t
 }
 
-// End is the end of it: calls that were held go on.
+// End ends the trouble: held calls continue.
 func (t *Trouble) End() {
 	t.disk.mu.Lock()
 	defer t.disk.mu.Unlock()
@@ -145,10 +145,10 @@ func (t *Trouble) End() {
 	close(t.over)
 }
 
-// Met is closed when a call has been befallen.
+// Met is closed when a call has been affected.
 func (t *Trouble) Met() <-chan struct{} { return t.met }
 
-// Leave makes the disk say that it has so many bytes free. Honest ends that.
+// Leave makes the disk report a number of free bytes. Honest ends that.
 func (d *Disk) Leave(bytes uint64) { d.say(&bytes) }
 func (d *Disk) Honest()            { d.say(nil) }
 
@@ -158,7 +158,7 @@ func (d *Disk) say(room *uint64) {
 	d.room = room
 }
 
-// Lose takes what was written and never synced, as a machine does that goes down.
+// Lose undoes all writes that were not synced, as a power failure does.
 func (d *Disk) Lose() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -197,7 +197,7 @@ func (p patch) undo(path string) error {
 	return errors.Join(err, f.Truncate(p.size), f.Close())
 }
 
-// meet is what becomes of a call: it may have waited.
+// meet applies the troubles to a call. It may have waited.
 func (d *Disk) meet(c Call) (half bool, err syscall.Errno) {
 	d.mu.Lock()
 	at := slices.IndexFunc(d.troubles, func(t *Trouble) bool {
@@ -224,7 +224,7 @@ func (d *Disk) meet(c Call) (half bool, err syscall.Errno) {
 	return t.Half, t.Err
 }
 
-// written notes what a write will change; synced that it stays.
+// written records what a write will change; synced drops these records.
 func (d *Disk) written(f *os.File, off int64, n int) error {
 	at, err := f.Stat()
 	if err != nil {

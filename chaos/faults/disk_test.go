@@ -17,8 +17,8 @@ import (
 	"macronode/chaos/faults"
 )
 
-// hands names the disk that a process works on for a test: the process that carries a
-// disk must not wait for it, or both stand still.
+// hands names the disk on which a worker process runs a test. The process that serves a disk must not wait for it,
+// or both block.
 const hands = "MACRONODE_TEST_DISK"
 
 // TestContract: a disk without trouble is a directory like any other.
@@ -34,7 +34,7 @@ func TestContract(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	p := laid(t)
+	p := newPlace(t)
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestContract$", "-test.v")
 	cmd.Env = append(os.Environ(), hands+"="+p.at)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestContract/") {
@@ -42,7 +42,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// work does what it is told to on a disk, one line a call, and says what came of it.
+// work runs calls on a disk, one per line, and prints their results.
 func work(dir fs.Dir) error {
 	open := map[string]fs.File{}
 	in := bufio.NewScanner(os.Stdin)
@@ -52,7 +52,7 @@ func work(dir fs.Dir) error {
 		if _, err := fmt.Sscanf(in.Text(), "%s %q %d %q", &verb, &name, &off, &text); err != nil {
 			return err
 		}
-		said, err := "", error(nil)
+		result, err := "", error(nil)
 		switch f := open[name]; verb {
 		case "create":
 			open[name], err = dir.Create(name)
@@ -64,7 +64,7 @@ func work(dir fs.Dir) error {
 		case "read":
 			got := make([]byte, 64)
 			n, e := f.ReadAt(got, off)
-			if said = string(got[:n]); !errors.Is(e, io.EOF) {
+			if result = string(got[:n]); !errors.Is(e, io.EOF) {
 				err = e
 			}
 		case "sync":
@@ -74,17 +74,17 @@ func work(dir fs.Dir) error {
 		case "free":
 			var n uint64
 			n, err = dir.Free()
-			said = fmt.Sprint(n)
+			result = fmt.Sprint(n)
 		}
 		if err != nil {
-			said = err.Error()
+			result = err.Error()
 		}
-		fmt.Printf("%q\n", said)
+		fmt.Printf("%q\n", result)
 	}
 	return in.Err()
 }
 
-// place is a disk, what lies below, and hands that work on it.
+// place is a disk, the directory below it, and a worker process.
 type place struct {
 	*faults.Disk
 	t         *testing.T
@@ -93,17 +93,17 @@ type place struct {
 	out       *bufio.Reader
 }
 
-func laid(t *testing.T) *place {
+func newPlace(t *testing.T) *place {
 	t.Helper()
 	p := &place{t: t, at: t.TempDir(), below: t.TempDir()}
 	p.Disk = mount(t, p.below, p.at)
 	return p
 }
 
-// worked is a place with hands.
-func worked(t *testing.T) *place {
+// newPlaceWithWorker returns a place with a worker.
+func newPlaceWithWorker(t *testing.T) *place {
 	t.Helper()
-	p := laid(t)
+	p := newPlace(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), hands+"="+p.at), os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -129,55 +129,54 @@ func worked(t *testing.T) *place {
 	return p
 }
 
-// tell begins a call, said is what came of it, do is both.
-func (p *place) tell(verb, name string, off int64, text string) {
+// begin starts a call, nextResult returns its result, call does both.
+func (p *place) begin(verb, name string, off int64, text string) {
 	p.t.Helper()
 	if _, err := fmt.Fprintf(p.in, "%s %q %d %q\n", verb, name, off, text); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func (p *place) said() (said string) {
+func (p *place) nextResult() (result string) {
 	p.t.Helper()
 	line, err := p.out.ReadString('\n')
 	if err == nil {
-		_, err = fmt.Sscanf(line, "%q", &said)
+		_, err = fmt.Sscanf(line, "%q", &result)
 	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return said
+	return result
 }
 
-func (p *place) do(verb, name string, off int64, text, want string) {
+func (p *place) call(verb, name string, off int64, text, want string) {
 	p.t.Helper()
-	p.tell(verb, name, off, text)
-	if said := p.said(); said != want && (want == "" || !strings.Contains(said, want)) {
-		p.t.Fatalf("%s %s: %q, not %q", verb, name, said, want)
+	p.begin(verb, name, off, text)
+	if result := p.nextResult(); result != want && (want == "" || !strings.Contains(result, want)) {
+		p.t.Fatalf("%s %s: %q, not %q", verb, name, result, want)
 	}
 }
 
-// holds compares what is below, and what is seen of it.
-func (p *place) holds(name, text string) {
+// checkFile compares a file below the disk with what the disk shows.
+func (p *place) checkFile(name, text string) {
 	p.t.Helper()
 	if below, err := os.ReadFile(filepath.Join(p.below, name)); err != nil || string(below) != text {
 		p.t.Fatalf("%s is %q, not %q (%v)", name, below, text, err)
 	}
-	p.tell("read", name, 0, "")
-	if seen := p.said(); seen != text {
+	p.begin("read", name, 0, "")
+	if seen := p.nextResult(); seen != text {
 		p.t.Fatalf("%s is seen as %q, not %q", name, seen, text)
 	}
 }
 
 const eio = "input/output error"
 
-// TestTrouble: each trouble befalls what it is for, as long as it lasts, and the first of
-// several has it.
+// TestTrouble: each trouble affects its calls while it lasts, and the first of several applies.
 func TestTrouble(t *testing.T) {
 	t.Parallel()
-	p := worked(t)
-	p.do("create", "a", 0, "", "")
-	p.do("write", "a", 0, "abc", "")
+	p := newPlaceWithWorker(t)
+	p.call("create", "a", 0, "", "")
+	p.call("write", "a", 0, "abc", "")
 	p.Leave(1 << 20)
 	all := map[string]faults.Op{"read": faults.Read, "write": faults.Write, "sync": faults.Sync, "names": faults.SyncDir, "free": faults.Free}
 	fine := map[string]string{"read": "abc", "free": "1048576"}
@@ -190,82 +189,81 @@ func TestTrouble(t *testing.T) {
 			if other == verb {
 				want = eio
 			}
-			p.do(other, "a", 0, "abc", want)
+			p.call(other, "a", 0, "abc", want)
 		}
 		hidden.End()
 		trouble.End()
-		p.do(verb, "a", 0, "abc", fine[verb])
+		p.call(verb, "a", 0, "abc", fine[verb])
 		elsewhere.End()
 	}
 }
 
-// TestHeld: a call that is held comes back when its trouble ends.
+// TestHeld: a held call returns when its trouble ends.
 func TestHeld(t *testing.T) {
 	t.Parallel()
-	p := worked(t)
-	p.do("create", "a", 0, "", "")
+	p := newPlaceWithWorker(t)
+	p.call("create", "a", 0, "", "")
 	trouble := p.Begin(faults.Trouble{On: []faults.Op{faults.Sync}, Hold: true, Err: syscall.EIO})
-	p.tell("sync", "a", 0, "")
+	p.begin("sync", "a", 0, "")
 	<-trouble.Met()
 	trouble.End()
-	if said := p.said(); !strings.Contains(said, eio) {
-		t.Fatal(said)
+	if result := p.nextResult(); !strings.Contains(result, eio) {
+		t.Fatal(result)
 	}
-	p.do("sync", "a", 0, "", "")
+	p.call("sync", "a", 0, "", "")
 }
 
-// TestHalf: a write that is taken by halves is whole in the end.
+// TestHalf: a write whose calls are halved is complete in the end.
 func TestHalf(t *testing.T) {
 	t.Parallel()
-	p := worked(t)
-	p.do("create", "a", 0, "", "")
+	p := newPlaceWithWorker(t)
+	p.call("create", "a", 0, "", "")
 	var sizes []int
 	p.Begin(faults.Trouble{On: []faults.Op{faults.Write}, Half: true, Of: func(c faults.Call) bool {
 		sizes = append(sizes, len(c.Data))
 		return true
 	}})
-	p.do("write", "a", 0, "abcdefgh", "")
-	p.holds("a", "abcdefgh")
+	p.call("write", "a", 0, "abcdefgh", "")
+	p.checkFile("a", "abcdefgh")
 	if fmt.Sprint(sizes) != "[8 4 2 1]" {
 		t.Fatal(sizes)
 	}
 }
 
-// TestLose: what was synced is there, under the name that it has now; what was written
-// after it has never been.
+// TestLose: synced bytes stay under the current name; later writes are undone.
 func TestLose(t *testing.T) {
 	t.Parallel()
-	p := worked(t)
-	p.do("create", "a.tmp", 0, "", "")
-	p.do("create", "b", 0, "", "")
-	p.do("write", "a.tmp", 0, "synced", "")
-	p.do("write", "b", 0, "never", "")
-	p.do("sync", "a.tmp", 0, "", "")
-	p.do("rename", "a.tmp", 0, "a", "")
-	p.do("write", "a", 0, "SYN", "")
-	p.do("write", "a", 3, "CED and more", "")
-	p.do("write", "a", 1, "xx", "")
-	p.holds("a", "SxxCED and more")
+	p := newPlaceWithWorker(t)
+	p.call("create", "a.tmp", 0, "", "")
+	p.call("create", "b", 0, "", "")
+	p.call("write", "a.tmp", 0, "synced", "")
+	p.call("write", "b", 0, "never", "")
+	p.call("sync", "a.tmp", 0, "", "")
+	p.call("rename", "a.tmp", 0, "a", "")
+	p.call("write", "a", 0, "SYN", "")
+	p.call("write", "a", 3, "CED and more", "")
+	p.call("write", "a", 1, "xx", "")
+	p.checkFile("a", "SxxCED and more")
 	p.Begin(faults.Trouble{On: []faults.Op{faults.Sync}, Err: syscall.EIO, Lose: true})
-	p.do("sync", "a", 0, "", eio)
-	p.holds("a", "synced")
-	p.holds("b", "")
+	p.call("sync", "a", 0, "", eio)
+	p.checkFile("a", "synced")
+	p.checkFile("b", "")
 }
 
-// TestRoomThatIsSaid: a disk says that it has as much room as it is told to.
-func TestRoomThatIsSaid(t *testing.T) {
+// TestReportedFreeSpace: the disk reports the free space that was set.
+func TestReportedFreeSpace(t *testing.T) {
 	t.Parallel()
-	p := worked(t)
+	p := newPlaceWithWorker(t)
 	p.Leave(1 << 20)
-	p.do("free", "", 0, "", "1048576")
+	p.call("free", "", 0, "", "1048576")
 	p.Leave(0)
-	p.tell("free", "", 0, "")
-	if said := p.said(); said != "0" {
-		t.Fatal(said)
+	p.begin("free", "", 0, "")
+	if result := p.nextResult(); result != "0" {
+		t.Fatal(result)
 	}
 	p.Honest()
-	p.tell("free", "", 0, "")
-	if said := p.said(); len(said) < 7 {
-		t.Fatal(said)
+	p.begin("free", "", 0, "")
+	if result := p.nextResult(); len(result) < 7 {
+		t.Fatal(result)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"macronode/chaos/faults"
 )
 
-// TestFails: a flush that failed is never tried again, whatever the disk says later: what
-// was in is not known, reads go on, no write is taken until a restart has looked at what
-// there is. Then whoever asks again is told one outcome.
-func TestFails(t *testing.T) {
+// TestFailedFlushStopsWrites: a failed flush is never retried, even if the disk recovers. The outcomes of its
+// requests are unknown, reads continue, and writes stay rejected until a restart has read the journal. Then a
+// retry gets one outcome.
+func TestFailedFlushStopsWrites(t *testing.T) {
 	for name, c := range map[string]struct {
 		trouble faults.Trouble
 		fault   string
@@ -32,10 +32,10 @@ func TestFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newFaultyNode(t)
 			h.start()
 			held := c.trouble.Hold
-			c.trouble.Hold = true // until it is known that somebody waits
+			c.trouble.Hold = true // until a request waits
 			trouble := h.disk.Begin(c.trouble)
 			if c.trouble.Of != nil {
 				h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Write}, Half: true})
@@ -46,43 +46,43 @@ func TestFails(t *testing.T) {
 				h.await(readOnly("journal_stalled", ""))
 			}
 			trouble.End()
-			h.wants(h.ends(waits), http.StatusGatewayTimeout, "outcome_unknown")
+			h.checkAnswer(h.awaitAnswer(waits), http.StatusGatewayTimeout, "outcome_unknown")
 			h.disk.Heal()
 			failed := readOnly("journal_failed", c.fault)
 			if held {
 				failed = readOnly("journal_stalled", c.fault).and("journal_failed")
 			}
 			h.await(failed)
-			h.is(failed)
-			h.ages()
-			h.stays(failed)
-			h.wants(h.issue(waits.key, waits.to), http.StatusGatewayTimeout, "outcome_unknown")
-			h.says("journal failed", fmt.Sprintf("fault=%q", c.fault), c.line)
-			h.says("node state changed", "state=degraded", "journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
+			h.checkRow(failed)
+			h.checkStale()
+			h.checkStays(failed)
+			h.checkAnswer(h.issue(waits.key, waits.to), http.StatusGatewayTimeout, "outcome_unknown")
+			h.awaitLogLine("journal failed", fmt.Sprintf("fault=%q", c.fault), c.line)
+			h.awaitLogLine("node state changed", "state=degraded", "journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
 			if n := h.metric(`io_errors_total{op="journal"}`); n < 1 {
 				t.Fatalf("%v failures are counted", n)
 			}
-			if n := h.metric(`io_timeouts_total{op="reply"}`); n != 2 { // also who asked again
+			if n := h.metric(`io_timeouts_total{op="reply"}`); n != 2 { // including the retry
 				t.Fatalf("%v replies without an outcome are counted", n)
 			}
-			h.wants(h.tx(h.txid(h.verbose().LSN)), http.StatusGatewayTimeout, "outcome_unknown")
+			h.checkAnswer(h.tx(h.txid(h.verbose().LSN)), http.StatusGatewayTimeout, "outcome_unknown")
 			h.stop()
 			h.verify()
 			h.start()
-			h.settles(waits, c.there)
+			h.checkSettled(waits, c.there)
 			h.stop()
 			h.verify()
 		})
 	}
 }
 
-// TestFailsBefore: what was to be flushed behind a flush that failed is not flushed, on a
-// disk that is well again: the first is not there, and nothing may stand behind it.
-func TestFailsBefore(t *testing.T) {
+// TestLaterFlushIsNotTried: a flush after a failed one is not tried on a disk that has recovered, because frames
+// must not follow a gap.
+func TestLaterFlushIsNotTried(t *testing.T) {
 	for name, lose := range map[string]bool{"kept": false, "lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, "journal.stall_threshold=10s")
+			h := newFaultyNode(t, "journal.stall_threshold=10s")
 			h.start()
 			durable := h.verbose().Durable
 			trouble := h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Sync}, Err: syscall.EIO, Lose: lose, Hold: true})
@@ -90,26 +90,26 @@ func TestFailsBefore(t *testing.T) {
 			<-trouble.Met()
 			behind := h.send("behind", 2)
 			trouble.End()
-			h.wants(h.ends(before), http.StatusGatewayTimeout, "outcome_unknown")
-			h.wants(h.ends(behind), http.StatusGatewayTimeout, "outcome_unknown")
+			h.checkAnswer(h.awaitAnswer(before), http.StatusGatewayTimeout, "outcome_unknown")
+			h.checkAnswer(h.awaitAnswer(behind), http.StatusGatewayTimeout, "outcome_unknown")
 			failed := readOnly("journal_failed", "sync failed")
 			h.await(failed)
-			h.stays(failed)
+			h.checkStays(failed)
 			if v := h.verbose(); v.Durable != durable || v.Folded != durable || v.LSN != durable+2 {
 				t.Fatalf("%+v", v)
 			}
 			h.stop()
 			h.verify()
 			h.start()
-			h.settles(before, !lose)
-			h.settles(behind, false)
+			h.checkSettled(before, !lose)
+			h.checkSettled(behind, false)
 			h.stop()
 			h.verify()
 		})
 	}
 }
 
-// second is of every two calls the second one.
+// second selects every second call.
 func second() func(faults.Call) bool {
 	calls := 0
 	return func(faults.Call) bool {
@@ -118,30 +118,29 @@ func second() func(faults.Call) bool {
 	}
 }
 
-// TestShortWrites: a disk that takes half of what it is given, every time, is slow and no
-// more than that.
+// TestShortWrites: a disk that takes only half of each write is slow, and nothing fails.
 func TestShortWrites(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFaultyNode(t)
 	h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Write}, Half: true})
 	h.start()
 	for i := range 20 {
 		name := fmt.Sprintf("short-%d", i)
-		h.keeps(sent{key: name, to: name}, h.issue(name, name))
+		h.checkKept(sent{key: name, to: name}, h.issue(name, name))
 	}
-	h.is(wellness)
+	h.checkRow(wellness)
 	h.stop()
 	h.verify()
 	h.start()
-	h.settles(sent{key: "short-7", to: "short-7"}, true)
+	h.checkSettled(sent{key: "short-7", to: "short-7"}, true)
 	h.stop()
 }
 
-// TestCannotStart: a disk on which nothing can be made durable carries no node. Nothing
-// is served and nothing is lost; a start on a disk that is well again is as any other.
+// TestCannotStart: on a disk that cannot make anything durable the node does not start. Nothing is served or lost,
+// and a start after the disk has recovered succeeds.
 func TestCannotStart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newFaultyNode(t)
 	h.start()
 	h.stop()
 	for _, c := range []struct {
@@ -156,13 +155,13 @@ func TestCannotStart(t *testing.T) {
 		if err := h.Launch(); err != nil {
 			t.Fatal(err)
 		}
-		if said, code := h.Wait(); code != 2 || !strings.Contains(said, c.why) {
-			t.Fatalf("exit %d:\n%s", code, said)
+		if output, code := h.Wait(); code != 2 || !strings.Contains(output, c.why) {
+			t.Fatalf("exit %d:\n%s", code, output)
 		}
 		trouble.End()
 	}
 	h.start()
-	h.is(wellness)
+	h.checkRow(wellness)
 	h.stop()
 	h.verify()
 }

@@ -12,17 +12,16 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// node is a file of a disk, or its directory. What is not here passes through.
+// node is a file of a disk, or its directory. Other operations pass through.
 type node struct {
 	*fs.LoopbackNode
 	disk *Disk
 }
 
-// file is one that is open: the descriptor below it, which the kernel is not shown,
-// or it would go there without asking.
+// file is an open file. The kernel does not see the descriptor below it, because it would use it directly.
 type file struct{ *os.File }
 
-// names is the directory, to be read and synced.
+// names is the open directory.
 type names struct {
 	fs.FileHandle
 	disk *Disk
@@ -39,7 +38,7 @@ func (n *node) meet(op Op, data []byte) (half bool, err syscall.Errno) {
 	return n.disk.meet(Call{Op: op, Name: n.name(), Data: data})
 }
 
-// Open and Create have the kernel keep no page of what is open.
+// Open and Create disable the page cache of the kernel for the file.
 func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	return open(filepath.Join(n.disk.dir, n.name()), int(flags))
 }
@@ -64,7 +63,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	return made, f, how, errno
 }
 
-// Read, Write and Fsync are what trouble befalls.
+// Read, Write and Fsync are affected by troubles.
 func (n *node) Read(_ context.Context, f fs.FileHandle, to []byte, off int64) (fuse.ReadResult, syscall.Errno) {
 	if _, errno := n.meet(Read, nil); errno != 0 {
 		return nil, errno
@@ -91,7 +90,7 @@ func (n *node) Write(_ context.Context, f fs.FileHandle, what []byte, off int64)
 	return uint32(wrote), fs.ToErrno(err)
 }
 
-// Fsync does not trouble what is below: the test's own machine stays up.
+// Fsync does not sync the file below: the machine of the test does not crash.
 func (n *node) Fsync(_ context.Context, f fs.FileHandle, _ uint32) syscall.Errno {
 	if _, errno := n.meet(Sync, nil); errno != 0 {
 		return errno
@@ -104,7 +103,7 @@ func (n *node) Fsync(_ context.Context, f fs.FileHandle, _ uint32) syscall.Errno
 	return 0
 }
 
-// Statfs tells how much room there is.
+// Statfs reports the free space.
 func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	if _, errno := n.meet(Free, nil); errno != 0 {
 		return errno
@@ -121,7 +120,7 @@ func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	return 0
 }
 
-// OpendirHandle lets the directory be synced.
+// OpendirHandle makes the directory syncable.
 func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	below, how, errno := n.LoopbackNode.OpendirHandle(ctx, flags)
 	if errno != 0 {
@@ -130,7 +129,7 @@ func (n *node) OpendirHandle(ctx context.Context, flags uint32) (fs.FileHandle, 
 	return names{below, n.disk}, how, 0
 }
 
-// Fsyncdir, Readdirent and Releasedir are a directory's.
+// Fsyncdir, Readdirent and Releasedir are the operations of a directory.
 func (d names) Fsyncdir(context.Context, uint32) syscall.Errno {
 	_, errno := d.disk.meet(Call{Op: SyncDir})
 	return errno
@@ -142,6 +141,6 @@ func (d names) Releasedir(ctx context.Context, flags uint32) {
 	d.FileHandle.(fs.FileReleasedirer).Releasedir(ctx, flags)
 }
 
-// Flush and Release are the end of an open file.
+// Flush and Release end an open file.
 func (f file) Flush(context.Context) syscall.Errno   { return 0 }
 func (f file) Release(context.Context) syscall.Errno { return fs.ToErrno(f.Close()) }

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// row is a line of the table of states: what is answered in one of them.
+// row is a line of the table of states: the responses in one of them.
 type row struct {
 	phase  string
 	ready  int // /readyz
 	read   int // /readyz?for=read
-	reads  int // 0: nobody listens yet
+	reads  int // 0: the listener is not open yet
 	writes int
 	unmet  []string
 	ailing []string
@@ -31,12 +31,12 @@ const (
 
 var wellness = row{phase: "ready", ready: yes, read: yes, reads: yes, writes: yes}
 
-// readOnly is the row of a journal that takes nothing.
+// readOnly returns the row of a journal that rejects writes.
 func readOnly(ailing, fault string) row {
 	return row{phase: "degraded", ready: no, read: yes, reads: yes, writes: no, ailing: []string{ailing}, fault: fault}
 }
 
-// ending is the row of a phase in which nothing new is taken.
+// ending returns the row of a phase in which new requests are rejected.
 func ending(phase string) row { return row{phase: phase, ready: no, read: no, reads: no, writes: no} }
 
 func (r row) and(why string) row {
@@ -44,7 +44,7 @@ func (r row) and(why string) row {
 	return r
 }
 
-// view is what /readyz?verbose says.
+// view is the verbose readiness.
 type view struct {
 	Ready   bool      `json:"ready"`
 	Phase   string    `json:"phase"`
@@ -63,14 +63,14 @@ type view struct {
 	status int
 }
 
-func (h *house) verbose() view {
+func (h *faultyNode) verbose() view {
 	a := h.ask(http.MethodGet, h.Admin+"/readyz?verbose", "", "")
 	v := view{status: a.status}
 	_ = json.Unmarshal(a.body, &v) // what is not said does not match
 	return v
 }
 
-// in says how a view is not of a row.
+// in returns an error unless the view is that of a row.
 func (v view) in(r row) error {
 	same := v.Phase == r.phase && v.status == r.ready && v.Ready == (r.ready == yes) && v.Reads == (r.reads == yes) &&
 		v.Writes == (r.writes == yes) && slices.Equal(v.Unmet, r.unmet) && slices.Equal(v.Ailing, r.ailing) && v.Fault == r.fault
@@ -80,23 +80,23 @@ func (v view) in(r row) error {
 	return nil
 }
 
-// await waits until the node says that it is in a row's state.
-func (h *house) await(r row) {
+// await waits until the node is in the state of a row.
+func (h *faultyNode) await(r row) {
 	h.t.Helper()
 	h.until(fmt.Sprintf("%+v", r), func() error { return h.verbose().in(r) })
 }
 
-// is holds every endpoint to the row. The node is in its state, and stays there.
-func (h *house) is(r row) {
+// checkRow compares every endpoint with the row. The node is in its state and stays there.
+func (h *faultyNode) checkRow(r row) {
 	h.t.Helper()
 	if err := h.verbose().in(r); err != nil {
-		h.t.Fatalf("%v\n%s", err, h.Said())
+		h.t.Fatalf("%v\n%s", err, h.Output())
 	}
 	for _, path := range []string{"/livez", "/healthz"} {
-		h.wants(h.ask(http.MethodGet, h.Admin+path, "", ""), http.StatusOK, "")
+		h.checkAnswer(h.ask(http.MethodGet, h.Admin+path, "", ""), http.StatusOK, "")
 	}
-	h.wants(h.ask(http.MethodGet, h.Admin+"/readyz", "", ""), r.ready, "")
-	h.wants(h.ask(http.MethodGet, h.Admin+"/readyz?for=read", "", ""), r.read, "")
+	h.checkAnswer(h.ask(http.MethodGet, h.Admin+"/readyz", "", ""), r.ready, "")
+	h.checkAnswer(h.ask(http.MethodGet, h.Admin+"/readyz?for=read", "", ""), r.read, "")
 	level := 2.0
 	switch {
 	case r.ready != yes:
@@ -113,14 +113,14 @@ func (h *house) is(r row) {
 		}
 		return
 	}
-	h.answers(r)
+	h.checkAPI(r)
 	if err := h.verbose().in(r); err != nil {
-		h.t.Fatalf("it did not stay so: %v\n%s", err, h.Said())
+		h.t.Fatalf("it did not stay so: %v\n%s", err, h.Output())
 	}
 }
 
-// answers holds the public API to the row.
-func (h *house) answers(r row) {
+// checkAPI compares the public API with the row.
+func (h *faultyNode) checkAPI(r row) {
 	h.t.Helper()
 	balance, _ := h.balance("ann")
 	reads := []answer{balance}
@@ -129,9 +129,9 @@ func (h *house) answers(r row) {
 	}
 	for _, a := range reads {
 		if r.reads == yes {
-			h.wants(a, yes, "")
+			h.checkAnswer(a, yes, "")
 		} else {
-			h.wants(a, no, "unavailable")
+			h.checkAnswer(a, no, "unavailable")
 		}
 	}
 	if r.reads == yes && len(reads) == 2 && !bytes.Equal(reads[1].body, h.known.body) {
@@ -139,7 +139,7 @@ func (h *house) answers(r row) {
 	}
 	if r.reads == yes && h.known.txid != "" { // a retry writes nothing
 		again := h.issue("known", "ann")
-		if h.wants(again, yes, ""); !bytes.Equal(again.body, h.known.body) || again.header.Get("Idempotency-Replayed") != "true" {
+		if h.checkAnswer(again, yes, ""); !bytes.Equal(again.body, h.known.body) || again.header.Get("Idempotency-Replayed") != "true" {
 			h.t.Fatalf("asked again it is\n%s", again.body)
 		}
 	}
@@ -147,17 +147,17 @@ func (h *house) answers(r row) {
 	before := h.metric(`rejected_total{plane="wallet",reason="unavailable"}`)
 	a := h.issue(fmt.Sprintf("probe-%d", h.probes), "probe")
 	if r.writes == yes {
-		h.wants(a, yes, "")
+		h.checkAnswer(a, yes, "")
 		return
 	}
-	h.wants(a, no, "unavailable")
+	h.checkAnswer(a, no, "unavailable")
 	if after := h.metric(`rejected_total{plane="wallet",reason="unavailable"}`); after <= before {
 		h.t.Fatalf("a write that was refused is not counted: %v, then %v", before, after)
 	}
 }
 
-// ages holds balances to telling how old they are: as_of stays, stale_ms grows.
-func (h *house) ages() {
+// checkStale: balances report their age: as_of stays and stale_ms grows.
+func (h *faultyNode) checkStale() {
 	h.t.Helper()
 	_, first := h.balance("ann")
 	h.until("stale_ms grows", func() error {
@@ -172,23 +172,23 @@ func (h *house) ages() {
 	})
 }
 
-// fresh holds balances to being of now.
-func (h *house) fresh() {
+// checkFresh: balances are current.
+func (h *faultyNode) checkFresh() {
 	h.t.Helper()
 	if a, now := h.balance("ann"); now.Stale != 0 {
 		h.t.Fatalf("nothing is on its way, and: %s", a.body)
 	}
 }
 
-// stays lets the node's own time go on by a second and more: whatever it would do by
-// itself it has done.
-func (h *house) stays(r row) {
+// checkStays lets more than a second pass on the node's clock, so that everything that depends on time has
+// happened.
+func (h *faultyNode) checkStays(r row) {
 	h.t.Helper()
 	from := h.verbose().At
 	h.until("a second goes by", func() error {
 		v := h.verbose()
 		if err := v.in(r); err != nil {
-			h.t.Fatalf("it did not stay so: %v\n%s", err, h.Said())
+			h.t.Fatalf("it did not stay so: %v\n%s", err, h.Output())
 		}
 		if v.At.Sub(from) < 1100*time.Millisecond {
 			return errors.New("not yet")
@@ -197,8 +197,8 @@ func (h *house) stays(r row) {
 	})
 }
 
-// command runs the binary with other words, which it finishes.
-func (h *house) command(args ...string) (said string, code int) {
+// command runs the binary with other arguments until it ends.
+func (h *faultyNode) command(args ...string) (output string, code int) {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 2*patience)
 	defer stop()

@@ -15,12 +15,12 @@ import (
 	"macronode/chaos/kill"
 )
 
-// everything is all that a disk is asked for.
+// everything selects all calls.
 var everything = []faults.Op{faults.Read, faults.Write, faults.Sync, faults.SyncDir, faults.Free}
 
-// wholeHouse has all of its directory on the disk; what the test itself reads of it, it
-// reads below: who carries a disk must not wait for it.
-func wholeHouse(t *testing.T, settings ...string) *house {
+// newNodeOnDisk has its whole data directory on the disk. The test reads below the disk, because the process that
+// serves a disk must not wait for it.
+func newNodeOnDisk(t *testing.T, settings ...string) *faultyNode {
 	t.Helper()
 	dir := t.TempDir()
 	at, below := filepath.Join(dir, "data"), filepath.Join(dir, "below")
@@ -29,32 +29,30 @@ func wholeHouse(t *testing.T, settings ...string) *house {
 			t.Fatal(err)
 		}
 	}
-	h := &house{t: t, Node: &kill.Node{Binary: binary(t), Data: below, Args: []string{"--data", at}}, seen: at}
+	h := &faultyNode{t: t, Node: &kill.Node{Binary: binary(t), Data: below, Args: []string{"--data", at}}, seen: at}
 	h.set(settings...)
 	h.disk = mount(t, below, at)
-	t.Cleanup(h.raze)
+	t.Cleanup(h.killAll)
 	return h
 }
 
-// TestAllHeld: a disk that answers nothing at all, to nobody, stops writes and never
-// reads of what is in memory.
+// TestAllHeld: a disk that does not answer any call stops writes, and never reads from memory.
 func TestAllHeld(t *testing.T) {
 	t.Parallel()
-	h := wholeHouse(t)
+	h := newNodeOnDisk(t)
 	h.start()
 	for _, key := range []string{"first", "second"} {
-		h.stalls(key, everything)
+		h.checkStall(key, everything)
 	}
 	h.stop()
 	h.verify()
 }
 
-// TestViewsFail: where the index of the journal cannot be opened, what it would show is
-// unavailable, the node says that the index is behind, and money moves on. When the disk is
-// well the index is there again, in the same process.
-func TestViewsFail(t *testing.T) {
+// TestIndexFailure: if the index cannot be opened, its endpoints are unavailable, the node reports that the index
+// is behind, and operations continue. When the disk recovers the index opens in the same process.
+func TestIndexFailure(t *testing.T) {
 	t.Parallel()
-	h := wholeHouse(t)
+	h := newNodeOnDisk(t)
 	h.start()
 	lists := func() answer { return h.ask(http.MethodGet, h.HTTP+"/v1/accounts", "", "") }
 	h.until("the index is there", func() error {
@@ -74,9 +72,9 @@ func TestViewsFail(t *testing.T) {
 		}
 		return nil
 	})
-	h.ready()
-	h.wants(lists(), no, "unavailable")
-	h.keeps(sent{key: "now", to: "now"}, h.issue("now", "now"))
+	h.findListener()
+	h.checkAnswer(lists(), no, "unavailable")
+	h.checkKept(sent{key: "now", to: "now"}, h.issue("now", "now"))
 	h.disk.Heal()
 	h.until("the index is there, with all that it missed", func() error {
 		if a := lists(); a.status != yes || !bytes.Contains(a.body, []byte(`"now"`)) {
@@ -85,6 +83,40 @@ func TestViewsFail(t *testing.T) {
 		return nil
 	})
 	h.until("the index is reported as behind no longer", func() error {
+		if v := h.verbose(); slices.Contains(v.Ailing, "index_behind") {
+			return fmt.Errorf("%+v", v)
+		}
+		return nil
+	})
+	h.stop()
+	h.verify()
+}
+
+// TestAbandonedEnginesAreCounted: an engine of the index that cannot write its list of tables stops. It is
+// counted, the index opens again, and operations continue.
+func TestAbandonedEnginesAreCounted(t *testing.T) {
+	t.Parallel()
+	h := newNodeOnDisk(t, "index.memtable_frames=100")
+	h.start()
+	if n := h.metric("index_abandoned_engines"); n != 0 {
+		t.Fatalf("%v engines are abandoned at the start", n)
+	}
+	trouble := h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Write}, Err: syscall.EIO,
+		Of: func(c faults.Call) bool { return strings.HasPrefix(c.Name, "index/tables/MANIFEST") }})
+	for n := range 120 { // a full memtable becomes a table, which is added to the list
+		if a := h.issue(fmt.Sprint("list-", n), "ann"); a.status != yes {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	<-trouble.Met()
+	h.until("the engine is counted", func() error {
+		if n := h.metric("index_abandoned_engines"); n < 1 {
+			return fmt.Errorf("%v engines are abandoned", n)
+		}
+		return nil
+	})
+	h.disk.Heal()
+	h.until("the index is there again", func() error {
 		if v := h.verbose(); slices.Contains(v.Ailing, "index_behind") {
 			return fmt.Errorf("%+v", v)
 		}

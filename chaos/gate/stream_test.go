@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// taken is what a service was sent, by path.
-type taken struct {
+// receivedBytes counts what an upstream has received, by path.
+type receivedBytes struct {
 	mu    sync.Mutex
 	began time.Time
 	bytes map[string]int64
 }
 
-func (s *taken) count(path string, n int) {
+func (s *receivedBytes) count(path string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bytes == nil {
@@ -27,8 +27,8 @@ func (s *taken) count(path string, n int) {
 	s.bytes[path] += int64(n)
 }
 
-// now is all of it, and how long it took from the first byte.
-func (s *taken) now() (all int64, by map[string]int64, took time.Duration) {
+// now returns the counts, and the time since the first byte.
+func (s *receivedBytes) now() (all int64, by map[string]int64, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	by = map[string]int64{}
@@ -38,8 +38,8 @@ func (s *taken) now() (all int64, by map[string]int64, took time.Duration) {
 	return all, by, time.Since(s.began)
 }
 
-// drink reads a body to its end, or until it breaks off.
-func (s *taken) drink(r *http.Request) {
+// read reads a body to its end, or until it breaks off.
+func (s *receivedBytes) read(r *http.Request) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Body.Read(buf)
@@ -56,9 +56,9 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// abrupt dials a connection at whose end nothing that is under way is read any more: as much as the
-// kernels keep would be half a minute of some quotas.
-func abrupt(ctx context.Context, network, address string) (net.Conn, error) {
+// dialAbrupt dials a connection that discards data in transit when it closes: the buffers of the kernel would hold
+// half a minute of some quotas.
+func dialAbrupt(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -66,15 +66,14 @@ func abrupt(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn, conn.(*net.TCPConn).SetLinger(0)
 }
 
-// uploads has callers send bodies without an end, of which nobody knows how long they are,
-// for a time, and gives them all up midway then.
-func (h *house) uploads(span time.Duration, callers map[string]string) (all int64, by map[string]int64, took time.Duration) {
+// uploads lets callers send endless bodies of unknown length for a time, and then aborts them.
+func (h *gatewayNode) uploads(span time.Duration, callers map[string]string) (all int64, by map[string]int64, took time.Duration) {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
 	var wg sync.WaitGroup
 	for path, key := range callers {
 		wg.Go(func() {
-			client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1, DialContext: abrupt}}
+			client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1, DialContext: dialAbrupt}}
 			defer client.CloseIdleConnections()
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.HTTP+path, io.NopCloser(endless{}))
 			if err != nil {
@@ -97,8 +96,8 @@ func (h *house) uploads(span time.Duration, callers map[string]string) (all int6
 	return all, by, took
 }
 
-// TestBytes: who streams bodies of which nobody knows how long they are has the bytes that
-// his quota gives, neither more nor less; and when he gives up midway no permit is lost.
+// TestBytes: callers that stream bodies of unknown length get exactly the bytes of their quota. If they abort, no
+// permit is lost.
 func TestBytes(t *testing.T) {
 	const rate, burst = 4 << 20, 1 << 20
 	h := start(t, `quotas=[{"scope":"tenant","bytes_per_second":"4MiB","burst":"1MiB"}]`)
@@ -108,12 +107,12 @@ func TestBytes(t *testing.T) {
 	if ratio < 0.99 || ratio > 1.01 {
 		t.Errorf("%d bytes in %v, %.4f of the quota", all, took, ratio)
 	}
-	h.quiet()
+	h.awaitIdle()
 	t.Logf("evidence: gate.bytes = %.4f of the quota by two bodies of unknown length, %d bytes in %v", ratio, all, took.Round(time.Millisecond))
 }
 
-// TestStreamsAreEqual: tenants that stream have the same part of what the instance gives, though one has
-// five bodies and another two.
+// TestStreamsAreEqual: streaming tenants get equal shares of the instance quota, even if one has five bodies and
+// another two.
 func TestStreamsAreEqual(t *testing.T) {
 	h := start(t, `quotas=[{"scope":"instance","bytes_per_second":"2MiB","burst":"64KiB"}]`, "queue.max_wait=1s")
 	callers, of := map[string]string{}, map[string]int{}
@@ -137,6 +136,6 @@ func TestStreamsAreEqual(t *testing.T) {
 	if jain < 0.99 || sum < 2<<20 {
 		t.Errorf("Jain %.4f over %v in %v", jain, got, took)
 	}
-	h.quiet()
+	h.awaitIdle()
 	t.Logf("evidence: gate.stream = %.4f is Jain's index over four tenants of 2, 3, 4 and 5 bodies that stream, %.0f bytes", jain, sum)
 }

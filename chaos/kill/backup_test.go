@@ -12,11 +12,10 @@ import (
 	"macronode/chaos/kill"
 )
 
-// TestBackupDrill: a node is copied under load, and again, and then killed. Restored
-// elsewhere, it has every receipt up to the cut, byte for byte, and none behind it; and
-// who asks again what was lost has it decided anew.
+// TestBackupDrill: a node is backed up twice under load and then killed. The restored node has every receipt up to
+// the cut, byte for byte, and none after it. A retry of a lost request is decided again.
 func TestBackupDrill(t *testing.T) {
-	binary, err := kill.Build(t.TempDir())
+	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,19 +44,19 @@ func TestBackupDrill(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var told struct {
+	var report struct {
 		LSN  uint64 `json:"lsn"`
 		Lost struct{ Frames, Movements uint64 }
 		Done bool
 	}
 	restored := t.TempDir()
-	run(t, &told, binary, "--json", "restore", copied, "--preview", "--source-data", n.Data, "--data", restored)
-	if told.LSN != cut.LSN || told.Lost.Frames == 0 || told.Lost.Movements == 0 || told.Done {
-		t.Fatalf("the preview: %+v, the cut %+v", told, cut)
+	run(t, &report, binary, "--json", "restore", copied, "--preview", "--source-data", n.Data, "--data", restored)
+	if report.LSN != cut.LSN || report.Lost.Frames == 0 || report.Lost.Movements == 0 || report.Done {
+		t.Fatalf("the preview: %+v, the cut %+v", report, cut)
 	}
-	run(t, &told, binary, "--json", "restore", copied, "--source-data", n.Data, "--data", restored)
-	if !told.Done {
-		t.Fatalf("%+v", told)
+	run(t, &report, binary, "--json", "restore", copied, "--source-data", n.Data, "--data", restored)
+	if !report.Done {
+		t.Fatalf("%+v", report)
 	}
 
 	was := n.Key
@@ -67,8 +66,8 @@ func TestBackupDrill(t *testing.T) {
 		t.Error("the old API key is somebody's")
 	}
 	kept, lost := certify(t, n, all, cut.LSN)
-	if said, code := n.Stop(); code != 0 {
-		t.Fatalf("exit %d:\n%s", code, said)
+	if output, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, output)
 	}
 	if kept < 100 || lost == 0 {
 		t.Fatalf("%d answers to the cut, %d behind it", kept, lost)
@@ -80,7 +79,7 @@ func TestBackupDrill(t *testing.T) {
 	t.Logf("cut @%d: %d answers held, %d lost, as was foretold; %s", cut.LSN, kept, lost, strings.TrimSpace(string(out)))
 }
 
-// run is a verb that prints JSON.
+// run runs a command that prints JSON.
 func run(t *testing.T, into any, binary string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(binary, args...)
@@ -104,7 +103,7 @@ func place(t *testing.T, txid string) uint64 {
 	return lsn
 }
 
-// certify holds every receipt that was given to what the restored node says of it.
+// certify compares every receipt with what the restored node returns.
 func certify(t *testing.T, n *kill.Node, all []*kill.Client, cut uint64) (kept, lost int) {
 	t.Helper()
 	for _, c := range all {

@@ -13,16 +13,15 @@ import (
 
 var bugs = flag.Bool("bugs", false, "see the certificate refuse binaries that have bugs: builds one each")
 
-// A bug is edits to the source of a binary, and the words with which the certificate
-// refuses what its clients saw.
+// A bug is a change of the source, and the text with which the certificate rejects what clients saw.
 type bug struct {
-	name  string
-	edits []mutants.Edit
-	lives int
-	says  string
+	name     string
+	edits    []mutants.Edit
+	lives    int
+	contains string
 }
 
-// put replaces the one place in a file where was stands.
+// put replaces the only occurrence of was in a file.
 func put(file, was, now string) mutants.Edit { return mutants.Edit{File: file, Old: was, New: now} }
 
 func broken() []bug {
@@ -39,7 +38,7 @@ func broken() []bug {
 		}, 2, "has a record where no answer says so"},
 		{"balances without what is held", []mutants.Edit{
 			put(follower, "b.Available, _ = b.Amount.Sub(b.Held)", "b.Available = b.Amount"),
-		}, 2, "was answered otherwise than the twin answers"},
+		}, 2, "was answered otherwise than the model answers"},
 		{"balances of a while ago", []mutants.Edit{
 			put(follower, "\t\"sync\"\n", "\t\"sync\"\n\t\"sync/atomic\"\n"),
 			put(follower, "// Older reads", "var (\n\told  sync.Map\n\tasks atomic.Int64\n)\n\n// Older reads"),
@@ -50,8 +49,8 @@ func broken() []bug {
 	}
 }
 
-// TestBugs: each bug can still be put into the binary; and with -bugs the certificate
-// alone, with nobody comparing answers, names the first op that each spoils.
+// TestBugs: each bug can still be applied. With -bugs the certificate alone, without comparing responses, names
+// the first affected operation.
 func TestBugs(t *testing.T) {
 	for _, b := range broken() {
 		root, err := filepath.Abs("../..")
@@ -76,7 +75,7 @@ func TestBugs(t *testing.T) {
 				t.Logf("%s: a client: %v", b.name, err)
 			}
 		}
-		if _, err := kill.Certify(n.Data, all); err == nil || !strings.Contains(err.Error(), b.says) {
+		if _, err := kill.Certify(n.Data, all); err == nil || !strings.Contains(err.Error(), b.contains) {
 			t.Errorf("%s: %v", b.name, err)
 		} else {
 			t.Logf("%s: %v", b.name, err)

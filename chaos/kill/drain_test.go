@@ -9,11 +9,10 @@ import (
 	"macronode/chaos/kill"
 )
 
-// TestDrain: told to end under load, the node answers every request that was sent,
-// says what it did, lets the metrics listener go last, exits 0, and the next start
-// knows all of it. ron-node cut on TERM.
+// TestDrain: terminated under load, the node answers every request that was sent, prints a report, closes the
+// admin listener last and exits with 0. The next start has everything (ron-node cut requests on TERM).
 func TestDrain(t *testing.T) {
-	binary, err := kill.Build(t.TempDir())
+	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +26,7 @@ func TestDrain(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- kill.Together(ctx, n, all) }()
 	awaitFolded(t, n, folded(t, n)+4*uint64(len(all)))
-	said, code := n.Stop()
+	output, code := n.Stop()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +37,13 @@ func TestDrain(t *testing.T) {
 		}
 	}
 	if total < len(all) || code != 0 {
-		t.Fatalf("%d answers, exit %d:\n%s", total, code, said)
+		t.Fatalf("%d answers, exit %d:\n%s", total, code, output)
 	}
 	after := -1
 	for _, word := range []string{"service=http", "msg=ended", "drained: ", "service=sampler", "service=admin"} {
-		at := strings.LastIndex(said, word)
+		at := strings.LastIndex(output, word)
 		if at < after {
-			t.Fatalf("%q is not said, or too early:\n%s", word, said)
+			t.Fatalf("%q is not said, or too early:\n%s", word, output)
 		}
 		after = at
 	}

@@ -15,19 +15,19 @@ import (
 	"macronode/models/history"
 )
 
-// began is when the clients' time began; all of them have one clock.
+// began is the start of the clients' shared clock.
 var began = time.Now()
 
 func now() types.Instant { return types.Instant(time.Since(began)) }
 
-// A Certificate says what was certified.
+// A Certificate has what was certified.
 type Certificate struct {
 	Writes, Reads int // that were answered
-	Unknown, Done int // writes that nobody was answered, and how many the journal has
+	Unknown, Done int // writes without a response, and how many of them the journal has
 }
 
-// Certify reads the journal in a data directory, whose node is gone, and holds to it all
-// that all clients of all lives of the node were ever told.
+// Certify reads the journal of a stopped node and checks all responses of all clients in all runs of the node
+// against it.
 func Certify(data string, all []*Client) (Certificate, error) {
 	found, err := reread(data)
 	if err != nil {
@@ -35,15 +35,15 @@ func Certify(data string, all []*Client) (Certificate, error) {
 	}
 	var ops []history.Op[ask, string]
 	for _, c := range all {
-		for _, op := range c.said.Ops() {
+		for _, op := range c.recorder.Ops() {
 			if op.Kind == history.Read {
 				op.Place = found.Seen(types.DefaultTenant, c.saw[op.Key])
 			}
 			ops = append(ops, op)
 		}
 	}
-	if f := history.Certify(newTwin(found), ops, entries(found)); f != nil {
-		return Certificate{}, fmt.Errorf("%v%s%s", f, tell(ops, f.Op), tell(ops, f.Other))
+	if f := history.Certify(newReference(found), ops, entries(found)); f != nil {
+		return Certificate{}, fmt.Errorf("%v%s%s", f, describe(ops, f.Op), describe(ops, f.Other))
 	}
 	var c Certificate
 	for _, op := range ops {
@@ -61,7 +61,7 @@ func Certify(data string, all []*Client) (Certificate, error) {
 	return c, nil
 }
 
-func tell(ops []history.Op[ask, string], i int) string {
+func describe(ops []history.Op[ask, string], i int) string {
 	if i < 0 {
 		return ""
 	}
@@ -88,20 +88,20 @@ func reread(data string) (*recall.Memory, error) {
 	return m, err
 }
 
-// entries are those of m, each with whose it is. A hold that is over is nobody's: these
-// clients' last for longer than they do.
+// entries returns the movements of m with the key of their operation. The expiry of a hold has none: the holds of
+// these clients outlast them.
 func entries(m *recall.Memory) history.Journal {
 	return func(yield func(history.Entry) bool) {
 		for _, e := range m.Entries {
-			if !yield(history.Entry{Place: e.Place, Key: whose(e.Key)}) {
+			if !yield(history.Entry{Place: e.Place, Key: keyOf(e.Key)}) {
 				return
 			}
 		}
 	}
 }
 
-// whose is the op that an idempotency key is of; of a stranger's, nobody's.
-func whose(key string) history.Key {
+// keyOf returns the operation of an idempotency key; zero for a foreign key.
+func keyOf(key string) history.Key {
 	client, number, _ := strings.Cut(strings.TrimPrefix(key, "client:"), "-")
 	c, err := strconv.ParseUint(client, 10, 32)
 	n, wrong := strconv.ParseUint(number, 10, 32)

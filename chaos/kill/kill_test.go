@@ -19,12 +19,11 @@ var (
 	seed  = flag.Uint64("seed", 1, "of the moments at which it is killed")
 )
 
-// TestKill: the real binary is killed under load, again and again, and has lost
-// nothing that it acknowledged: every receipt and every kept refusal is the same
-// bytes, by txid and under its key, and the journal verifies. All that its clients ever
-// saw is certified, also what they do not know.
+// TestKill: the real binary is killed under load many times and loses nothing that it acknowledged: every receipt
+// and every stored rejection has the same bytes, by txid and under its key, and the journal verifies. Everything
+// that clients saw is certified, including unknown outcomes.
 func TestKill(t *testing.T) {
-	binary, err := kill.Build(t.TempDir())
+	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +53,9 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said, code := n.Stop()
+	output, code := n.Stop()
 	if code != 0 {
-		t.Fatalf("exit %d:\n%s", code, said)
+		t.Fatalf("exit %d:\n%s", code, output)
 	}
 	out, err := exec.Command(binary, "verify", "--data", n.Data).CombinedOutput()
 	if err != nil {
@@ -84,8 +83,7 @@ func clients(n uint32) (all []*kill.Client) {
 	return all
 }
 
-// underLoad ends a life of n: it is killed while all clients ask, some of whom were
-// answered.
+// underLoad kills n while all clients send requests and some were answered.
 func underLoad(t *testing.T, n *kill.Node, all []*kill.Client, dice *types.Rand) error {
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
@@ -106,7 +104,7 @@ func start(t *testing.T, n *kill.Node) {
 	}
 }
 
-// folded is the last frame whose answers may leave.
+// folded returns the last applied frame.
 func folded(t *testing.T, n *kill.Node) uint64 {
 	t.Helper()
 	resp, err := http.Get(n.Admin + "/readyz?verbose")
@@ -114,17 +112,16 @@ func folded(t *testing.T, n *kill.Node) uint64 {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var said struct {
+	var status struct {
 		Folded uint64 `json:"folded_lsn"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&said); err != nil || said.Folded == 0 {
-		t.Fatalf("readyz: %d, %+v, %v", resp.StatusCode, said, err)
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil || status.Folded == 0 {
+		t.Fatalf("readyz: %d, %+v, %v", resp.StatusCode, status, err)
 	}
-	return said.Folded
+	return status.Folded
 }
 
-// awaitFolded waits until it is so far: however slow the disk is, somebody was answered
-// then.
+// awaitFolded waits until a frame is applied: on a disk of any speed some request was then answered.
 func awaitFolded(t *testing.T, n *kill.Node, lsn uint64) {
 	t.Helper()
 	for began := time.Now(); folded(t, n) < lsn; time.Sleep(time.Millisecond) {

@@ -12,12 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"macronode/chaos/twin"
+	"macronode/chaos/refmodel"
 	"macronode/core/types"
 	"macronode/models/history"
 )
 
-// An Answer is what a client was told for good, under a key.
+// An Answer is a final outcome under a key.
 type Answer struct {
 	Path, Key, Body string
 	Status          int
@@ -27,9 +27,9 @@ type Answer struct {
 	op history.Key
 }
 
-// A Client moves its own money, one operation at a time, looks at balances meanwhile, and
-// remembers. What it does not know it asks again, under the same key; or it gives up,
-// every second time that the node is gone, and begins anew with what its balance says.
+// A Client moves its own money, one operation at a time, reads balances in between, and records everything. It
+// retries an unknown outcome under the same key; or, every second time that the node stops, it gives up and
+// continues from its balance.
 type Client struct {
 	name    string
 	nonce   uint64
@@ -41,13 +41,13 @@ type Client struct {
 	Known   []Answer
 	Cut     error // a request that was sent and got no answer
 
-	said *history.Recorder[ask, string]
-	saw  map[history.Key]types.Seq // each read, the last movement that it says it saw
+	recorder *history.Recorder[ask, string]
+	saw      map[history.Key]types.Seq // each read, the last movement that it says it saw
 }
 
-// NewClient has an account of its own. Its number is nobody else's.
+// NewClient returns a client with an account of its own. The number must be unique.
 func NewClient(number uint32) *Client {
-	return &Client{name: fmt.Sprintf("client:%d", number), said: history.NewRecorder[ask, string](number), saw: map[history.Key]types.Seq{}}
+	return &Client{name: fmt.Sprintf("client:%d", number), recorder: history.NewRecorder[ask, string](number), saw: map[history.Key]types.Seq{}}
 }
 
 func (c *Client) next() *Answer {
@@ -78,12 +78,12 @@ func (c *Client) next() *Answer {
 		a.Path = "/v1/transfer"
 		a.Body = fmt.Sprintf(`{"from":%q,"to":"shop","asset":"EUR/2","amount_minor":"3","nonce":%d,"memo":"tea"}`, c.name, c.nonce+1)
 	}
-	a.op = c.said.Call(now(), history.Write, ask{a.Path, a.Body})
+	a.op = c.recorder.Call(now(), history.Write, ask{a.Path, a.Body})
 	a.Key = fmt.Sprintf("%s-%d", c.name, a.op.Number)
 	return a
 }
 
-// resume is what to do with what the node did not answer before it was gone.
+// resume decides what to do with a request that the node did not answer before it stopped.
 func (c *Client) resume() {
 	if c.pending == nil {
 		return
@@ -93,8 +93,8 @@ func (c *Client) resume() {
 	}
 }
 
-// Run asks until ctx ends or nobody answers any more. It does not leave while it is not
-// answered: what it would begin next might come before what is still on its way.
+// Run sends requests until ctx ends or the node stops answering. It waits for the response of its last request,
+// because its next one must not overtake it.
 func (c *Client) Run(ctx context.Context, n *Node) error {
 	c.resume()
 	for end := ctx.Done(); ; {
@@ -105,8 +105,8 @@ func (c *Client) Run(ctx context.Context, n *Node) error {
 		}
 		ctx := context.WithoutCancel(ctx)
 		if c.pending == nil && (c.lost || c.count%3 == 0) {
-			if err := c.look(ctx, n); err != nil {
-				return c.gone(err)
+			if err := c.readBalance(ctx, n); err != nil {
+				return c.disconnect(err)
 			}
 		}
 		if c.lost {
@@ -118,7 +118,7 @@ func (c *Client) Run(ctx context.Context, n *Node) error {
 		a := c.pending
 		status, answer, err := n.Post(ctx, a.Path, a.Key, a.Body)
 		if err != nil {
-			return c.gone(err)
+			return c.disconnect(err)
 		}
 		switch status {
 		case http.StatusOK, http.StatusConflict:
@@ -132,9 +132,9 @@ func (c *Client) Run(ctx context.Context, n *Node) error {
 	}
 }
 
-// gone is the end of a life: what it asked last it does not know.
-func (c *Client) gone(err error) error {
-	var wrong *odd
+// disconnect handles the end of the node: the last outcome is unknown.
+func (c *Client) disconnect(err error) error {
+	var wrong *unexpectedAnswer
 	if errors.As(err, &wrong) {
 		return err
 	}
@@ -144,27 +144,27 @@ func (c *Client) gone(err error) error {
 	return nil
 }
 
-// odd is an answer that no node should give.
-type odd struct{ answer string }
+// unexpectedAnswer is a response that a node must not give.
+type unexpectedAnswer struct{ answer string }
 
-func (o *odd) Error() string { return o.answer }
+func (o *unexpectedAnswer) Error() string { return o.answer }
 
-// look reads a balance, its own or the one that all pay to.
-func (c *Client) look(ctx context.Context, n *Node) error {
+// readBalance reads a balance, its own or that of the common payee.
+func (c *Client) readBalance(ctx context.Context, n *Node) error {
 	account := c.name
 	if !c.lost && c.count%2 == 0 {
 		account = "shop"
 	}
-	op := c.said.Call(now(), history.Read, ask{balancePath, account})
+	op := c.recorder.Call(now(), history.Read, ask{balancePath, account})
 	status, answer, err := n.Get(ctx, balancePath+"?asset=EUR/2&account="+account)
 	if err != nil || status != http.StatusOK {
 		return err // a node that starts or ends may say that it is not there
 	}
-	b, err := twin.ReadBalance(answer)
+	b, err := refmodel.ReadBalance(answer)
 	if err != nil {
-		return &odd{fmt.Sprintf("%s: %v: %s", account, err, answer)}
+		return &unexpectedAnswer{fmt.Sprintf("%s: %v: %s", account, err, answer)}
 	}
-	c.said.Return(op, now(), types.Position{}, b.String()) // of which place Certify finds out
+	c.recorder.Return(op, now(), types.Position{}, b.String()) // of which place Certify finds out
 	c.saw[op] = b.Seq
 	if c.lost {
 		c.nonce, c.lost = b.Next-1, false
@@ -173,40 +173,40 @@ func (c *Client) look(ctx context.Context, n *Node) error {
 }
 
 func (c *Client) learn(a *Answer, status int, answer []byte) error {
-	var said struct {
+	var value struct {
 		TxID string `json:"txid"`
 		Code string `json:"code"`
 		Hold string `json:"hold_id"`
 	}
-	if err := json.Unmarshal(answer, &said); err != nil {
+	if err := json.Unmarshal(answer, &value); err != nil {
 		return fmt.Errorf("%s: %w", answer, err)
 	}
-	if said.Code == "in_progress" {
+	if value.Code == "in_progress" {
 		return nil
 	}
-	if status != http.StatusOK && said.Code != "insufficient_funds" {
+	if status != http.StatusOK && value.Code != "insufficient_funds" {
 		return fmt.Errorf("%s %s: %d %s", a.Path, a.Key, status, answer)
 	}
-	a.Status, a.Bytes, a.TxID = status, answer, said.TxID
-	what, at, err := twin.Gist(answer)
+	a.Status, a.Bytes, a.TxID = status, answer, value.TxID
+	what, at, err := refmodel.Gist(answer)
 	if err != nil {
 		return fmt.Errorf("%s: %w", answer, err)
 	}
-	c.said.Return(a.op, now(), at, what)
+	c.recorder.Return(a.op, now(), at, what)
 	paid := strings.HasSuffix(a.Path, "/capture") || strings.HasSuffix(a.Path, "/release")
 	if status == http.StatusOK && a.Path != "/v1/issue" && !paid {
 		c.nonce++
 	}
 	if c.hold = ""; a.Path == "/v1/holds" {
-		c.hold = said.Hold
+		c.hold = value.Hold
 	}
 	c.Known = append(c.Known, *a)
 	c.pending = nil
 	return nil
 }
 
-// Hold compares, from the from-th on, every answer with what the node says now:
-// receipts by their txid, and all of them under their keys.
+// Hold compares every answer from an index on with what the node returns now: receipts by txid, and all of them
+// under their keys.
 func (c *Client) Hold(ctx context.Context, n *Node, from int) error {
 	for _, a := range c.Known[min(from, len(c.Known)):] {
 		if a.TxID != "" {

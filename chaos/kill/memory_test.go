@@ -19,16 +19,15 @@ import (
 
 var rounds = flag.Int("rounds", 6, "batches of 1,000 that each of 8 clients sends, beside the rest")
 
-// small is a configuration that is full soon.
+// small is a configuration with small limits.
 var small = []string{"wallet.limits.accounts=20000", "wallet.limits.holdings=20000", "wallet.limits.assets=10", "wallet.limits.tenants=10",
 	"wallet.limits.holds=20000", "wallet.idempotency.keys=20000", "api_keys=10", "listen.max_conns=64", "node.in_flight=64",
 	"index.cache_bytes=8MiB", "journal.max_unsynced_bytes=4MiB", "journal.snapshot_interval_bytes=16MiB"}
 
-// TestMemoryStaysBelowTheBound: what the real program ever had resident, under payments,
-// holds, the longest batches and their statements, while snapshots are made, is no more
-// than macronode explain memory says.
+// TestMemoryStaysBelowTheBound: the peak memory of the program, under payments, holds, the largest batches, their
+// statements and snapshots, stays below the bound of macronode explain memory.
 func TestMemoryStaysBelowTheBound(t *testing.T) {
-	binary, err := kill.Build(t.TempDir())
+	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func TestMemoryStaysBelowTheBound(t *testing.T) {
 	for _, s := range small {
 		n.Args = append(n.Args, "--set", s)
 	}
-	bound := promised(t, binary, n.Args)
+	bound := memoryBound(t, binary, n.Args)
 	start(t, n)
 	pid := process(t, n)
 	var wg sync.WaitGroup
@@ -44,13 +43,13 @@ func TestMemoryStaysBelowTheBound(t *testing.T) {
 		wg.Go(func() { busy(t, n, i) })
 	}
 	wg.Wait()
-	for !strings.Contains(n.Said(), "snapshot written") && !n.Gone() { // it is due: a second at most
+	for !strings.Contains(n.Output(), "snapshot written") && !n.Gone() { // it is due: a second at most
 		time.Sleep(5 * time.Millisecond)
 	}
 	had := resident(t, pid)
-	said, code := n.Stop()
+	output, code := n.Stop()
 	if code != 0 {
-		t.Fatalf("exit %d:\n%s", code, said)
+		t.Fatalf("exit %d:\n%s", code, output)
 	}
 	if had > bound || had < 16<<20 {
 		t.Fatalf("%d bytes were resident at most, the bound is %d", had, bound)
@@ -58,9 +57,9 @@ func TestMemoryStaysBelowTheBound(t *testing.T) {
 	t.Logf("%.0f MiB were resident at most, the bound is %.0f MiB", float64(had)/(1<<20), float64(bound)/(1<<20))
 }
 
-// busy is one client: its batches are as large as a body may be, and all names as long.
-func busy(t *testing.T, n *kill.Node, who int) {
-	account, memo := fmt.Sprintf("user:%d:%s", who, strings.Repeat("x", 200)), strings.Repeat("m", 250)
+// busy is one client whose batches have the largest body, and whose names have the longest length.
+func busy(t *testing.T, n *kill.Node, client int) {
+	account, memo := fmt.Sprintf("user:%d:%s", client, strings.Repeat("x", 200)), strings.Repeat("m", 250)
 	ask := func(path, key, body string) bool {
 		for {
 			status, answer, err := n.Post(t.Context(), path, key, body)
@@ -86,7 +85,7 @@ func busy(t *testing.T, n *kill.Node, who int) {
 			fmt.Fprintf(&b, `{"op":"issue","to":"%s:%d","asset":"EUR/2","amount_minor":"100","memo":"%s"}`, account, i, memo)
 		}
 		b.WriteString(`]}`)
-		if !ask("/v1/batch", fmt.Sprintf("b:%d:%d", who, round), b.String()) {
+		if !ask("/v1/batch", fmt.Sprintf("b:%d:%d", client, round), b.String()) {
 			return
 		}
 		for i := range 20 {
@@ -96,7 +95,7 @@ func busy(t *testing.T, n *kill.Node, who int) {
 				path, more = "/v1/holds", `,"expires_at":"`+time.Now().Add(time.Hour).UTC().Format(time.RFC3339)+`"`
 			}
 			body := fmt.Sprintf(`{"from":"%s:0","asset":"EUR/2","amount_minor":"1","nonce":%d%s}`, account, nonce, more)
-			if !ask(path, fmt.Sprintf("o:%d:%d", who, nonce), body) {
+			if !ask(path, fmt.Sprintf("o:%d:%d", client, nonce), body) {
 				return
 			}
 		}
@@ -106,20 +105,20 @@ func busy(t *testing.T, n *kill.Node, who int) {
 	}
 }
 
-// promised is the bound that the program states for its settings.
-func promised(t *testing.T, binary string, sets []string) int64 {
+// memoryBound returns the bound that the program prints for its settings.
+func memoryBound(t *testing.T, binary string, sets []string) int64 {
 	t.Helper()
 	out, err := exec.Command(binary, append([]string{"explain", "memory", "--json"}, sets...)...).Output()
-	var said struct {
+	var report struct {
 		Memory int64 `json:"memory_bytes"`
 	}
 	if err == nil {
-		err = json.Unmarshal(out, &said)
+		err = json.Unmarshal(out, &report)
 	}
-	if err != nil || said.Memory <= 0 {
+	if err != nil || report.Memory <= 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return said.Memory
+	return report.Memory
 }
 
 func process(t *testing.T, n *kill.Node) int {
@@ -135,7 +134,7 @@ func process(t *testing.T, n *kill.Node) int {
 	return run.PID
 }
 
-// resident is the most that a process ever had, as the kernel counts.
+// resident returns the peak resident memory of a process.
 func resident(t *testing.T, pid int) int64 {
 	t.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -1,5 +1,4 @@
-// Package kill runs the real binary, loads it, kills it, and holds it to every
-// answer that it ever gave.
+// Package kill runs the real binary, loads it, kills it, and compares it with every response that it gave.
 package kill
 
 import (
@@ -21,7 +20,7 @@ import (
 	"time"
 )
 
-// Node is a process of the real binary, and where it is reached.
+// Node is a process of the real binary, and its addresses.
 type Node struct {
 	Binary string
 	Data   string
@@ -29,7 +28,7 @@ type Node struct {
 
 	cmd    *exec.Cmd
 	ended  chan struct{} // closed when the process is gone
-	out    *said
+	out    *processOutput
 	HTTP   string // base URL
 	Admin  string
 	Key    string // the bootstrap key
@@ -37,25 +36,25 @@ type Node struct {
 	client http.Client
 }
 
-// said is what a process has written so far.
-type said struct {
+// processOutput is the output of a process so far.
+type processOutput struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *processOutput) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *said) String() string {
+func (s *processOutput) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
-// Build makes the binary from this tree, with what else go build is told.
+// Build builds the binary of this tree, with further arguments of go build.
 func Build(dir string, more ...string) (binary string, err error) {
 	binary = filepath.Join(dir, "macronode")
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", binary}, more, []string{"macronode/cmd/macronode"})...)
@@ -76,14 +75,14 @@ func (n *Node) Start(ctx context.Context) error {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return fmt.Errorf("never ready: %w\n%s", ctx.Err(), n.Said())
+	return fmt.Errorf("never ready: %w\n%s", ctx.Err(), n.Output())
 }
 
-// Launch runs the binary, and does not wait for anything. A disk that stands still for some
-// seconds, as that of a busy machine does, is slow to it and has not failed.
+// Launch runs the binary without waiting. The disk of a busy machine may block for seconds, so the settings treat
+// that as slow and not as failed.
 func (n *Node) Launch() error {
 	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "journal.sync_timeout=1m"}, n.Args...)
-	n.cmd, n.ended, n.out = exec.Command(n.Binary, args...), make(chan struct{}), new(said)
+	n.cmd, n.ended, n.out = exec.Command(n.Binary, args...), make(chan struct{}), new(processOutput)
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
 	if err := n.cmd.Start(); err != nil {
 		return err
@@ -97,7 +96,7 @@ func (n *Node) Launch() error {
 	return nil
 }
 
-// Gone reports that the process has ended, Said what it has said so far.
+// Gone reports whether the process has ended, Output returns its output so far.
 func (n *Node) Gone() bool {
 	select {
 	case <-n.ended:
@@ -106,10 +105,9 @@ func (n *Node) Gone() bool {
 		return false
 	}
 }
-func (n *Node) Said() string { return n.out.String() }
+func (n *Node) Output() string { return n.out.String() }
 
-// Find reads where this process listens, as far as it does yet, and the key, if there
-// is one.
+// Find reads the addresses of this process, as far as it listens, and the key, if there is one.
 func (n *Node) Find() error {
 	raw, err := os.ReadFile(filepath.Join(n.Data, "run.json"))
 	if err != nil {
@@ -134,7 +132,7 @@ func (n *Node) Find() error {
 	return nil
 }
 
-// base is the URL of an address, where there is one.
+// base returns the URL of an address, or nothing if it is empty.
 func base(address string) string {
 	if address == "" {
 		return ""
@@ -171,8 +169,7 @@ func (n *Node) do(req *http.Request, bearer string) (status int, body []byte, er
 	return resp.StatusCode, body, err
 }
 
-// Gauges are the numbers that the node tells of itself, under their names with labels: those
-// whose names begin with any of these.
+// Gauges returns the metrics whose names, with labels, begin with any of these.
 func (n *Node) Gauges(ctx context.Context, of ...string) (map[string]float64, error) {
 	status, text, err := n.get(ctx, n.Admin+"/metrics", "")
 	if err == nil && status != http.StatusOK {
@@ -194,17 +191,17 @@ func (n *Node) Gauges(ctx context.Context, of ...string) (map[string]float64, er
 	return all, nil
 }
 
-// AtGate are the gauges of who is at the gate, or kept a permit for too long: 0 where nobody is.
+// AtGate returns the gauges of admission, which are 0 if no request is in progress and no permit was revoked.
 func AtGate() []string {
 	return []string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_revoked_total"}
 }
 
-// Get reads from the public listener.
+// Get sends a GET to the public listener.
 func (n *Node) Get(ctx context.Context, path string) (status int, body []byte, err error) {
 	return n.get(ctx, n.HTTP+path, n.Key)
 }
 
-// Post asks for a money operation under a key.
+// Post sends an operation under a key.
 func (n *Node) Post(ctx context.Context, path, key, body string) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.HTTP+path, strings.NewReader(body))
 	if err != nil {
@@ -215,24 +212,24 @@ func (n *Node) Post(ctx context.Context, path, key, body string) (status int, an
 	return n.do(req, n.Key)
 }
 
-// Kill ends the process as the kernel does, and waits until it is gone.
+// Kill kills the process and waits until it has ended.
 func (n *Node) Kill() {
 	n.Signal(syscall.SIGKILL)
 	_, _ = n.Wait()
 }
 
-// Stop asks the process to end, and returns what it said and how it ended.
-func (n *Node) Stop() (said string, code int) {
+// Stop terminates the process, and returns its output and its exit code.
+func (n *Node) Stop() (output string, code int) {
 	n.Signal(syscall.SIGTERM)
 	return n.Wait()
 }
 
-// Signal tells the process something. One that is gone does not hear it.
+// Signal sends a signal. A process that has ended does not get it.
 func (n *Node) Signal(what syscall.Signal) { _ = n.cmd.Process.Signal(what) }
 
-// Wait returns, when the process is gone, what it said and how it ended.
-func (n *Node) Wait() (said string, code int) {
+// Wait waits for the process, and returns its output and its exit code.
+func (n *Node) Wait() (output string, code int) {
 	<-n.ended
 	n.client.CloseIdleConnections()
-	return n.Said(), n.cmd.ProcessState.ExitCode()
+	return n.Output(), n.cmd.ProcessState.ExitCode()
 }

@@ -16,17 +16,17 @@ import (
 	"macronode/core/types"
 )
 
-// objectSizes are those of the contents that all clients share: none, less than a group, groups.
+// objectSizes are the sizes of the shared contents: empty, less than a group, several groups.
 var objectSizes = [...]int{0, 7, 65536, 65537, 200_000}
 
-// content is the n-th content, address its address.
+// content returns the n-th content, address its address.
 func content(n int) []byte {
 	return bytes.Repeat([]byte{byte('a' + n)}, objectSizes[n])
 }
 
 func address(n int) string { return storage.Address(digest.Sum(content(n))).String() }
 
-// held is what a client knows of a content in its bucket.
+// held is what a client knows about a content in its bucket.
 type held uint8
 
 const (
@@ -62,7 +62,8 @@ func (c *ObjectClient) do(ctx context.Context, n *Node, method string, object in
 	return n.do(r, n.Key)
 }
 
-// Run asks until nobody answers any more. An answer that contradicts what it knows is an error.
+// Run sends requests until the node stops answering. A response that contradicts what the client knows is an
+// error.
 func (c *ObjectClient) Run(ctx context.Context, n *Node) error {
 	for ctx.Err() == nil {
 		object, method := int(c.dice.Uint64n(uint64(len(objectSizes)))), http.MethodPut
@@ -84,7 +85,7 @@ func (c *ObjectClient) Run(ctx context.Context, n *Node) error {
 			return nil
 		}
 		if strings.Contains(string(body), "could not be written") {
-			return fmt.Errorf("%s %s of %d: %s", c.bucket, method, object, body) // somebody removed the file
+			return fmt.Errorf("%s %s of %d: %s", c.bucket, method, object, body) // the file was removed
 		}
 		if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusGatewayTimeout {
 			continue // of a put or a delete nothing is known now
@@ -96,7 +97,7 @@ func (c *ObjectClient) Run(ctx context.Context, n *Node) error {
 	return nil
 }
 
-// learn holds an answer against what was known before.
+// learn compares a response with what was known before.
 func (c *ObjectClient) learn(method string, object int, known held, status int, body []byte) error {
 	wrong := fmt.Errorf("%s %s of %d, known %d: %d %.120s", c.bucket, method, object, known, status, body)
 	there := status == http.StatusOK
@@ -127,7 +128,7 @@ func (c *ObjectClient) learn(method string, object int, known held, status int, 
 	return nil
 }
 
-// Hold reads every object, and holds the node to what it has acknowledged.
+// Hold reads every object, and compares it with what was acknowledged.
 func (c *ObjectClient) Hold(ctx context.Context, n *Node) error {
 	for object := range objectSizes {
 		status, body, err := c.do(ctx, n, http.MethodGet, object)

@@ -2,7 +2,6 @@ package kill_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // collector removes files without a pause. Every acknowledged put and delete holds, no read has other bytes, and at the end
 // there is one file for each content.
 func TestKillObjects(t *testing.T) {
-	binary, err := kill.Build(t.TempDir())
+	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,22 +30,7 @@ func TestKillObjects(t *testing.T) {
 				t.Fatalf("go test ./chaos/kill -run TestKillObjects -seed %d: %v", *seed, err)
 			}
 		}
-		ctx, stop := context.WithCancel(t.Context())
-		errs := make(chan error, len(all))
-		var running sync.WaitGroup
-		for _, c := range all {
-			running.Go(func() { errs <- c.Run(ctx, n) })
-		}
-		awaitFolded(t, n, folded(t, n)+uint64(4*len(all)))
-		time.Sleep(time.Duration(dice.Uint64n(200)) * time.Millisecond) // the moment is what is drawn here
-		n.Kill()
-		running.Wait()
-		stop()
-		for range all {
-			if err := <-errs; err != nil {
-				t.Fatalf("go test ./chaos/kill -run TestKillObjects -seed %d: %v\n%s", *seed, err, n.Said())
-			}
-		}
+		killUnderLoad(t, n, all, &dice, func() {})
 	}
 	start(t, n)
 	var puts, deletes, reads, cut int
@@ -68,8 +52,8 @@ func TestKillObjects(t *testing.T) {
 			t.Fatalf("%d files of %d contents: %q", len(files), contents, files)
 		}
 	}
-	if said, code := n.Stop(); code != 0 {
-		t.Fatalf("exit %d:\n%s", code, said)
+	if output, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, output)
 	}
 	if puts < *kills || deletes < *kills/2 || cut == 0 {
 		t.Fatalf("%d puts, %d deletes, %d cut: no load", puts, deletes, cut)
@@ -80,7 +64,7 @@ func TestKillObjects(t *testing.T) {
 // TestBackupsOfDeletedObjects copies a running node again and again while clients put and delete the same contents and the
 // collector removes files: each backup, restored, has every object of its last frame.
 func TestBackupsOfDeletedObjects(t *testing.T) {
-	binary, err := kill.Build(t.TempDir())
+	binary, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +106,7 @@ func TestBackupsOfDeletedObjects(t *testing.T) {
 	n.Kill()
 	for range all {
 		if err := <-errs; err != nil {
-			t.Fatalf("%v\n%s", err, n.Said())
+			t.Fatalf("%v\n%s", err, n.Output())
 		}
 	}
 	if total < 5 {

@@ -17,9 +17,9 @@ var again = flag.Bool("again", false, "with -mutants: make the logs of the simul
 
 const lives = "chaos/sim/testdata/corpus"
 
-// TestCorpus: a log of the simulator's corpus that is of a mutant fails when that is on; or it
-// would be a life like any other.
-func TestCorpus(t *testing.T) {
+// TestCorpusFailsWithItsMutant: a log of the simulator's corpus with a mutant's name fails when the mutant is on;
+// otherwise it would test nothing special.
+func TestCorpusFailsWithItsMutant(t *testing.T) {
 	if !*try {
 		t.Skip("plays the corpus once a log, with its mutant on: go test ./chaos/mutants -mutants -run Corpus")
 	}
@@ -40,7 +40,7 @@ func TestCorpus(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(is, strings.ReplaceAll(*only, " ", "-")) || !strings.HasPrefix(string(text), "# mutant: ") {
-			continue // of a seed that failed before it was mended
+			continue // of a seed that failed before a bug was fixed
 		}
 		t.Run(is, func(t *testing.T) {
 			overlay, number := schema.Overlay, 0
@@ -50,7 +50,7 @@ func TestCorpus(t *testing.T) {
 				}
 			}
 			if number == 0 {
-				t.Fatal("there is no such mutant")
+				t.Fatal("no mutant has this name")
 			}
 			if !schema.Has[number] {
 				if overlay, err = all[number-1].Lay(s.root, t.TempDir()); err != nil {
@@ -69,7 +69,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// slug is a mutant's name as that of a file.
+// slug returns a mutant's name as a file name.
 func slug(name string) string {
 	plain := strings.ReplaceAll(strings.ToLower(name), "'", "")
 	return strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(plain, "-"), "-")
@@ -83,17 +83,17 @@ func play(t *testing.T, built string, number int, tests string) (out string, err
 		cmd.Args = append(cmd.Args, fmt.Sprintf("-mutant=%d", number))
 	}
 	cmd.Dir = filepath.Join(root(t), "chaos/sim")
-	said, err := cmd.CombinedOutput()
-	return string(said), err
+	output, err := cmd.CombinedOutput()
+	return string(output), err
 }
 
-// renew makes a log again: of the first life that fails with the mutant on, made small.
+// renew makes a log again: of the first run that fails with the mutant on, shrunk.
 func renew(t *testing.T, built string, number int, name string) {
 	t.Helper()
 	out, _ := play(t, built, number, "TestSeeds$")
 	left := regexp.MustCompile(`-replay (\S+)`).FindStringSubmatch(out)
 	if left == nil {
-		t.Fatalf("no life fails with its mutant on\n%s", out)
+		t.Fatalf("no run fails with its mutant on\n%s", out)
 	}
 	text, err := os.ReadFile(left[1])
 	if err != nil {

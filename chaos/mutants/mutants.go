@@ -1,9 +1,9 @@
-// Package mutants breaks the house by hand, one bug at a time, and wants the checks
-// to see each: a check that was never seen to fail is no check.
+// Package mutants inserts bugs into the code, one at a time, and verifies that the checks detect
+// each: a check that has never failed proves nothing.
 //
-// A mutant is edits to source files, laid over the tree for one `go test`; the tree
-// itself is not touched. An anchor that no longer stands in its file is an error: a
-// mutant that mutates nothing would count as killed by nobody.
+// A mutant is a set of edits of source files, in an overlay for one `go test`; the tree itself is
+// not changed. If an anchor is not in its file, that is an error: the mutant would change
+// nothing.
 package mutants
 
 import (
@@ -19,25 +19,25 @@ import (
 	"time"
 )
 
-// A Mutant is one bug.
+// A Mutant is a bug.
 type Mutant struct {
-	Name  string   // the bug, in words
-	Holds string   // what it breaks: an invariant, or a rule of the contract
-	Edits []Edit   // all of them together
-	Kills []string // the checks that must each see it: package, and tests by a pattern
-	Alone string   // why one check is all that there can be; empty: there are more
+	Name  string   // the fault
+	Holds string   // the invariant or rule that it breaks
+	Edits []Edit   // applied together
+	Kills []string // the checks that must each detect it: package, and a pattern of tests
+	Alone string   // why there is only one check; empty: there are more
 }
 
-// alone is m, which one check alone can see, and why.
+// alone returns m with the reason why only one check detects it.
 func alone(why string, m Mutant) Mutant {
 	m.Alone = why
 	return m
 }
 
-// An Edit replaces the one place in a file where Old stands.
+// An Edit replaces the only occurrence of Old in a file.
 type Edit struct{ File, Old, New string }
 
-// texts are the files that m edits, as must be them.
+// texts returns the files that m edits, with the edits.
 func (m Mutant) texts(root string) (map[string]string, error) {
 	text := map[string]string{}
 	for _, e := range m.Edits {
@@ -50,14 +50,14 @@ func (m Mutant) texts(root string) (map[string]string, error) {
 			text[path] = string(raw)
 		}
 		if n := strings.Count(text[path], e.Old); n != 1 {
-			return nil, fmt.Errorf("%s: the anchor stands %d times in %s: %q", m.Name, n, e.File, e.Old)
+			return nil, fmt.Errorf("%s: the anchor occurs %d times in %s: %q", m.Name, n, e.File, e.Old)
 		}
 		text[path] = strings.Replace(text[path], e.Old, e.New, 1)
 	}
 	return text, nil
 }
 
-// Lay writes the overlay for m alone, over the tree at root, into dir.
+// Lay writes the overlay for m alone, over the tree at root, to dir.
 func (m Mutant) Lay(root, dir string) (overlay string, err error) {
 	text, err := m.texts(root)
 	if err != nil {
@@ -66,7 +66,7 @@ func (m Mutant) Lay(root, dir string) (overlay string, err error) {
 	return lay(dir, text)
 }
 
-// lay writes files, and the overlay that puts them in the place of others, into dir.
+// lay writes files to dir, and an overlay that replaces others by them.
 func lay(dir string, text map[string]string) (overlay string, err error) {
 	replace := map[string]string{}
 	for path, now := range text { //nolint:maporder // the names of the files mean nothing
@@ -84,20 +84,20 @@ func lay(dir string, text map[string]string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, raw, 0o600)
 }
 
-// A Check is tests of one package.
+// A Check is a set of tests of one package.
 type Check struct {
 	Package, Tests string
-	Draws          int           // of what draws at random: always the same; 0 is others each time, as many as it takes
-	CPU            time.Duration // who takes more goes round in circles; 0 is no limit
+	Draws          int           // number of random cases, always the same; 0: new ones each time, increasing
+	CPU            time.Duration // limit of CPU time, for endless loops; 0: none
 }
 
-// Split reads "package tests"; all of its tests, where none are named.
+// Split parses "package tests"; without tests, all of them.
 func Split(check string) Check {
 	pkg, tests, _ := strings.Cut(check, " ")
 	return Check{Package: pkg, Tests: tests}
 }
 
-// draws reports that its package uses rapid, whose flags are there only then.
+// draws reports whether the package uses rapid, which defines the flags.
 func (c Check) draws(root string) bool {
 	files, _ := filepath.Glob(filepath.Join(root, c.Package, "*_test.go"))
 	return slices.ContainsFunc(files, func(path string) bool {
@@ -106,36 +106,48 @@ func (c Check) draws(root string) bool {
 	})
 }
 
-// Build compiles the tests of a package over an overlay.
+// Build compiles the tests of a package with an overlay.
 func Build(root, overlay, pkg, to string) error {
 	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", to, pkg)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOGC=400") // a compiler ends before it would pay to collect what it leaves
+	cmd.Env = append(os.Environ(), "GOGC=400") // the compiler ends before a collection would pay
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w\n%s", pkg, err, out)
 	}
 	return nil
 }
 
-// A Verdict is what one check said of one mutant.
+// Compile compiles packages with an overlay, and keeps nothing; without packages, all.
+func Compile(root, overlay string, packages ...string) error {
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
+	cmd := exec.Command("go", append([]string{"build", "-overlay", overlay, "-o", os.DevNull}, packages...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// A Verdict is the result of one check with one mutant.
 type Verdict struct {
 	Dead  bool
-	Blind bool // the check does not even contain what is broken
+	Blind bool // the check does not contain the mutated code
 	CPU   time.Duration
-	Why   string // the first line of the complaint
+	Why   string // the first line of the failure
 }
 
 var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\.go:\d+:\d+: .*|.*: broken: .*)$`)
 
-// Calm runs one check, that was built to a file, with no mutant on.
+// Calm runs a compiled check without a mutant.
 func Calm(root, built string, c Check) Verdict { return c.run(root, built, 0, 0) }
 
-// draws is how often what draws at random draws: more than usual, and ten times as often
-// before it is believed to see nothing, and once more.
+// draws is the number of random cases per try: more than by default, and then ten times as many
+// twice, before a check counts as blind.
 var draws = [...]int{400, 4000, 40000}
 
-// Try runs one check, that was built to a file, with a mutant on; 0 is none, or the one that
-// it was built with.
+// Try runs a compiled check with a mutant; 0 is none, or the one of its overlay.
 func Try(root, built string, c Check, mutant int) (v Verdict) {
 	if !c.draws(root) {
 		return c.run(root, built, mutant, 0)
@@ -143,9 +155,9 @@ func Try(root, built string, c Check, mutant int) (v Verdict) {
 	if c.Draws > 0 {
 		return c.run(root, built, mutant, c.Draws, "-rapid.seed=1")
 	}
-	for i, n := range draws { // a counterexample need not be small to be one
+	for i, n := range draws { // a counterexample need not be minimal
 		v = c.run(root, built, mutant, n)
-		v.Dead = v.Dead && (i == 0 || !strings.HasPrefix(v.Why, "panic: test timed out")) // which is no complaint of so many
+		v.Dead = v.Dead && (i == 0 || !strings.HasPrefix(v.Why, "panic: test timed out")) // a timeout with many cases is not a detection
 		if v.Dead {
 			break
 		}

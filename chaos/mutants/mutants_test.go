@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,11 +16,11 @@ import (
 )
 
 var (
-	try   = flag.Bool("mutants", false, "break the house: compiles every check once, and runs it once a mutant")
-	only  = flag.String("only", "", "the mutants whose name has this in it")
+	try   = flag.Bool("mutants", false, "run the mutants: compiles every check once, and runs it once per mutant")
+	only  = flag.String("only", "", "only mutants whose name contains this")
 	files = flag.String("files", "", "only the mutants that edit one of these files, separated by commas")
-	every = flag.Bool("every", false, "try each check with no mutant on, not one of each package: all of them run in their own steps of the gate, on the house as it is")
-	table = flag.String("table", "", "a file for the table of who killed whom")
+	every = flag.Bool("every", false, "run each check without a mutant, not only one of each package: the gate runs all of them in other steps")
+	table = flag.String("table", "", "a file for the table of mutants and the checks that detect them")
 )
 
 func root(t *testing.T) string {
@@ -31,16 +32,20 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// TestAnchors: every mutant still mutates something, and two checks are held against it,
-// or it is said why not.
-func TestAnchors(t *testing.T) {
+// TestAnchorsAreFresh: every mutant changes its file, and has two checks or a reason for one.
+func TestAnchorsAreFresh(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range mutants.All() {
 		if _, err := m.Lay(root(t), t.TempDir()); err != nil {
 			t.Error(err)
 		}
 		if names[m.Name] || len(m.Kills) == 0 || m.Holds == "" {
-			t.Errorf("%s: twice, or killed by nobody, or of no consequence", m.Name)
+			t.Errorf("%s: duplicate name, no check, or no rule", m.Name)
+		}
+		for _, check := range m.Kills {
+			if c := mutants.Split(check); !hasTest(t, c) {
+				t.Errorf("%s: %s has no test %s", m.Name, c.Package, c.Tests)
+			}
 		}
 		if (len(m.Kills) > 1) == (m.Alone != "") {
 			t.Errorf("%s: checks %q, alone because %q", m.Name, m.Kills, m.Alone)
@@ -49,7 +54,65 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// A smithy makes each check once.
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+
+// hasTest reports whether the package of a check has a test that it selects.
+func hasTest(t *testing.T, c mutants.Check) bool {
+	t.Helper()
+	selected, _, _ := strings.Cut(c.Tests, "/")
+	wanted, err := regexp.Compile(selected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root(t), c.Package, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range testName.FindAllSubmatch(raw, -1) {
+			if wanted.Match(found[1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestFaultsCompile: the code of every mutant compiles, also of those whose checks the gate of a day does not run. A mutant
+// that does not compile is not detected: it hides that its check never ran.
+func TestFaultsCompile(t *testing.T) {
+	if !*try {
+		t.Skip("compiles every package with its mutants, a minute of CPU: go test ./chaos/mutants -mutants")
+	}
+	all := mutants.All()
+	schema, err := mutants.Lay(root(t), t.TempDir(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mutants.Compile(root(t), schema.Overlay); err != nil {
+		t.Error(err)
+	}
+	for i, m := range all {
+		if schema.Has[i+1] {
+			continue
+		}
+		overlay, err := m.Lay(root(t), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range m.Edits {
+			if err := mutants.Compile(root(t), overlay, "./"+filepath.Dir(e.File)); err != nil {
+				t.Errorf("%s: %v", m.Name, err)
+			}
+		}
+	}
+}
+
+// A smithy compiles each check once.
 type smithy struct {
 	t    *testing.T
 	root string
@@ -57,8 +120,8 @@ type smithy struct {
 	made map[string]func() (string, error) // by overlay and package
 }
 
-// built is the file of a package's tests over an overlay, in which nothing is broken yet
-// unless it is for one mutant alone.
+// built returns the compiled tests of a package with an overlay. No mutant is on, unless the
+// overlay is for one mutant.
 func (s *smithy) built(t *testing.T, overlay, pkg string) string {
 	t.Helper()
 	s.mu.Lock()
@@ -76,15 +139,14 @@ func (s *smithy) built(t *testing.T, overlay, pkg string) string {
 	return file
 }
 
-// A row is what became of one mutant.
+// A row is the result of one mutant.
 type row struct {
 	mutants.Mutant
 	verdicts []mutants.Verdict
 }
 
-// TestMutantsDie: each of its checks sees each mutant, and complains of nothing where
-// none is on.
-func TestMutantsDie(t *testing.T) {
+// TestMutantsAreDetected: each check of a mutant fails with it, and passes without.
+func TestMutantsAreDetected(t *testing.T) {
 	if !*try {
 		t.Skip("compiles and runs every check, a quarter of an hour of CPU: go test ./chaos/mutants -mutants")
 	}
@@ -113,7 +175,7 @@ func TestMutantsDie(t *testing.T) {
 					t.Run("none/"+check, func(t *testing.T) {
 						t.Parallel()
 						if v := mutants.Calm(s.root, s.built(t, schema.Overlay, c.Package), c); v.Dead {
-							t.Errorf("complains of the house as it is: %s", v.Why)
+							t.Errorf("fails without a mutant: %s", v.Why)
 						}
 					})
 				}
@@ -131,7 +193,7 @@ func TestMutantsDie(t *testing.T) {
 					rows[i].verdicts[n] = v
 					switch {
 					case v.Blind:
-						t.Error("has nothing of what is broken")
+						t.Error("does not contain the mutated code")
 					case !v.Dead:
 						t.Errorf("SURVIVED, %s broken", m.Holds)
 					default:
@@ -149,14 +211,15 @@ func TestMutantsDie(t *testing.T) {
 	}
 }
 
-// editsOneOf reports whether m edits one of the files of a list with commas; an empty list has all files.
+// editsOneOf reports whether m edits one of the files of a comma-separated list; an empty list
+// means all files.
 func editsOneOf(m mutants.Mutant, list string) bool {
 	return list == "" || slices.ContainsFunc(m.Edits, func(e mutants.Edit) bool {
 		return slices.Contains(strings.Split(list, ","), e.File)
 	})
 }
 
-// tabled is the table of the evidence.
+// tabled returns the table of the evidence page.
 func tabled(rows []row) string {
 	var b strings.Builder
 	b.WriteString("| mutant | what it breaks | killed by | CPU time at most |\n|---|---|---|---|\n")
@@ -179,7 +242,7 @@ func tabled(rows []row) string {
 	return b.String()
 }
 
-// atMost is the power of ten of milliseconds that is not less than d: no more is the same in two runs.
+// atMost rounds d up to a power of ten of milliseconds, which is the same in two runs.
 func atMost(d time.Duration) string {
 	most := 10 * time.Millisecond
 	for most < d {
@@ -188,7 +251,7 @@ func atMost(d time.Duration) string {
 	return most.String()
 }
 
-// facts are what the evidence says of all of them.
+// facts logs the totals for the evidence page.
 func facts(t *testing.T, rows []row) {
 	t.Helper()
 	var times []time.Duration
@@ -215,7 +278,7 @@ func facts(t *testing.T, rows []row) {
 		return
 	}
 	slices.Sort(times)
-	t.Logf("evidence: mutants.head = %d bugs put into the house one at a time, %d seen", total, killed)
-	t.Logf("evidence: mutants.twice = %d of %d; of the others the table says why", twice, total)
+	t.Logf("evidence: mutants.head = %d bugs inserted one at a time, %d detected", total, killed)
+	t.Logf("evidence: mutants.twice = %d of %d; the table has the reason for the others", twice, total)
 	t.Logf("evidence: mutants.median = %v, %v at most", times[len(times)/2].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
 }

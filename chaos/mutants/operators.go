@@ -15,17 +15,17 @@ import (
 	"strings"
 )
 
-// A Slip is a bug that nobody thought of: what a mutation operator makes of one place.
+// A Slip is a mutant that a mutation operator makes at one place of the code.
 type Slip struct {
-	Number  int // of it among those of its overlay, from 1 on
-	Package string
-	Name    string // file, function, and the line with what is in the place of what; no number, which would move
-	twin    twin
-	in      *schemed
+	Number      int // its number in its overlay, from 1
+	Package     string
+	Name        string // file, function, and the line with the replaced part; without a line number, which would change
+	mutatedFunc mutatedFunc
+	in          *schemed
 }
 
-// Slips are all that mutation operators make of a package, and the overlay that has them,
-// in dir. What no compiler takes is no slip.
+// Slips returns all mutants of the operators for a package that compile, and writes their overlay
+// to dir.
 func Slips(root, dir, pkg string) (slips []Slip, overlay string, err error) {
 	if slips, err = slipsOf(root, pkg); err != nil {
 		return nil, "", err
@@ -33,24 +33,24 @@ func Slips(root, dir, pkg string) (slips []Slip, overlay string, err error) {
 	return compiled(root, dir, pkg, slips)
 }
 
-// numbered numbers slips, and writes their overlay.
+// numbered numbers mutants, and writes their overlay.
 func numbered(root, dir string, slips []Slip) (overlay string, err error) {
 	files := map[string]*schemed{}
 	for i := range slips {
 		s := &slips[i]
 		s.Number = i + 1
-		s.in.add(s.Number, []twin{s.twin})
+		s.in.add(s.Number, []mutatedFunc{s.mutatedFunc})
 		files[s.in.path] = s.in
 	}
 	defer func() {
-		for _, f := range files { //nolint:maporder // each is emptied
+		for _, f := range files { //nolint:maporder // each file is emptied
 			clear(f.broken)
 		}
 	}()
 	return laid(root, dir, files)
 }
 
-// slipsOf are all slips of a package, those that no compiler takes among them.
+// slipsOf returns all mutants of a package, including those that do not compile.
 func slipsOf(root, pkg string) (slips []Slip, err error) {
 	names, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 	if err != nil {
@@ -83,14 +83,14 @@ func slipsOf(root, pkg string) (slips []Slip, err error) {
 					name += fmt.Sprintf(" (%d)", again[name])
 				}
 				slips = append(slips, Slip{Package: pkg, Name: name, in: f,
-					twin: twin{of: fn, body: string(body[:a-start]) + now + string(body[b-start:])}})
+					mutatedFunc: mutatedFunc{of: fn, body: string(body[:a-start]) + now + string(body[b-start:])}})
 			}}, fn.Body)
 		}
 	}
 	return slips, nil
 }
 
-// swaps are the operators that are mistaken for each other.
+// swaps are operators that are replaced by each other.
 var swaps = map[token.Token]string{
 	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "==",
 	token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*", token.REM: "*",
@@ -99,27 +99,27 @@ var swaps = map[token.Token]string{
 	token.INC: "--", token.DEC: "++",
 }
 
-// twisted are names that are mistaken for each other.
+// twisted are names that are replaced by each other.
 var twisted = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
 
-// A slipper collects the slips of a function.
+// A slipper collects the mutants of a function.
 type slipper struct {
 	f    *schemed
 	made func(from, to token.Pos, now string)
 }
 
-// Visit makes of one node what operators make of it.
+// Visit applies the mutation operators to a node.
 func (s slipper) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		if now, ok := swaps[n.Op]; ok {
 			s.made(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), now)
 		}
-		if n.Op == token.LAND || n.Op == token.LOR { // one of them forgotten
+		if n.Op == token.LAND || n.Op == token.LOR { // one operand dropped
 			s.made(n.Pos(), n.Y.Pos(), "")
 			s.made(n.X.End(), n.End(), "")
 		}
-	case *ast.IfStmt: // a rule forgotten
+	case *ast.IfStmt: // a rule dropped
 		s.made(n.Cond.Pos(), n.Cond.End(), "false && ("+s.f.slice(n.Cond.Pos(), n.Cond.End())+")")
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT {
@@ -152,7 +152,7 @@ func (s slipper) Visit(n ast.Node) ast.Visitor {
 	return s
 }
 
-// asserts reports a call that has nothing to show while all is well.
+// asserts reports a call without an effect in correct code.
 func (s slipper) asserts(call *ast.CallExpr) bool {
 	switch s.f.slice(call.Fun.Pos(), call.Fun.End()) {
 	case "panic", "words.Assert", "Assert":
@@ -161,7 +161,7 @@ func (s slipper) asserts(call *ast.CallExpr) bool {
 	return false
 }
 
-// without forgets statements, each alone.
+// without drops each statement.
 func (s slipper) without(list []ast.Stmt) {
 	for _, n := range list {
 		switch n := n.(type) {
@@ -185,7 +185,7 @@ func (s slipper) without(list []ast.Stmt) {
 	}
 }
 
-// marked is the line, or lines, of some bytes, with what is put in their place.
+// marked returns the lines of some bytes, with their replacement.
 func (f *schemed) marked(from, to int, now string) string {
 	first := bytes.LastIndexByte(f.raw[:from], '\n') + 1
 	last := to + bytes.IndexByte(f.raw[to:], '\n')
@@ -197,7 +197,7 @@ func (f *schemed) marked(from, to int, now string) string {
 	return strings.Join(strings.Fields(line), " ")
 }
 
-// named is a function with its receiver's type.
+// named returns a function's name with its receiver's type.
 func (f *schemed) named(fn *ast.FuncDecl) string {
 	if fn.Recv == nil {
 		return fn.Name.Name
@@ -206,7 +206,7 @@ func (f *schemed) named(fn *ast.FuncDecl) string {
 	return kind + "." + fn.Name.Name
 }
 
-// compiled are those slips of a package that a compiler takes, and their overlay.
+// compiled returns the mutants of a package that compile, and their overlay.
 func compiled(root, dir, pkg string, slips []Slip) ([]Slip, string, error) {
 	for {
 		overlay, err := numbered(root, dir, slips)
@@ -219,7 +219,7 @@ func compiled(root, dir, pkg string, slips []Slip) ([]Slip, string, error) {
 		if err == nil {
 			return slips, overlay, nil
 		}
-		bad, e := refused(string(out))
+		bad, e := refused(root, string(out))
 		if e != nil || len(bad) == 0 {
 			return nil, "", fmt.Errorf("compile %s: %w\n%s", pkg, errors.Join(err, e), out)
 		}
@@ -228,21 +228,25 @@ func compiled(root, dir, pkg string, slips []Slip) ([]Slip, string, error) {
 }
 
 var (
-	said  = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
-	begun = regexp.MustCompile(`^func .*Mutant(\d+)[\[(]`)
+	output = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
+	begun  = regexp.MustCompile(`^func .*Mutant(\d+)[\[(]`)
 )
 
-// refused are the numbers of those slips of which a compiler complains.
-func refused(out string) (map[int]bool, error) {
+// refused returns the numbers of the mutants with compiler errors. The compiler may name files relative to root.
+func refused(root, out string) (map[int]bool, error) {
 	bad := map[int]bool{}
-	for _, m := range said.FindAllStringSubmatch(out, -1) {
-		raw, err := os.ReadFile(m[1])
+	for _, m := range output.FindAllStringSubmatch(out, -1) {
+		path := m[1]
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		raw, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
 		lines := strings.Split(string(raw), "\n")
 		line, _ := strconv.Atoi(m[2])
-		for _, text := range slices.Backward(lines[:line]) { // from the complaint up to where its twin begins
+		for _, text := range slices.Backward(lines[:line]) { // from the error up to the start of its copy
 			if b := begun.FindStringSubmatch(text); b != nil {
 				n, _ := strconv.Atoi(b[1])
 				bad[n] = true

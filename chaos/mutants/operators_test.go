@@ -18,14 +18,14 @@ import (
 
 var (
 	slip    = flag.String("slips", "", "the packages of core that mutation operators break everywhere, by commas; all of them: core")
-	near    = flag.Bool("near", false, "show slips to their own package and to the stories of the house alone, not to the simulator")
-	rewrite = flag.Bool("rewrite", false, "write what nobody saw to "+unseenPath+", with the reasons that are there")
+	near    = flag.Bool("near", false, "run only the package's own tests and the transcripts, not the simulator")
+	rewrite = flag.Bool("rewrite", false, "write undetected mutants to "+unseenPath+", keeping their reasons")
 )
 
 const unseenPath = "testdata/unseen.txt"
 
-// unseen are the slips that no check sees, and why nothing can be seen of each: what stands
-// behind the # in its line. Nobody has looked at those without a reason.
+// unseen returns the undetected mutants, each with the reason after the #. Those without a reason
+// have not been reviewed.
 func unseen(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := os.Open(unseenPath)
@@ -41,7 +41,7 @@ func unseen(t *testing.T) map[string]string {
 	return all
 }
 
-// broken are the packages that -slips names.
+// broken returns the packages of -slips.
 func broken(t *testing.T) (packages []string) {
 	t.Helper()
 	if *slip != "core" {
@@ -57,7 +57,7 @@ func broken(t *testing.T) (packages []string) {
 	return packages
 }
 
-// looksAt are those who look for slips in a package, the quickest first.
+// looksAt returns the checks for a package, the fastest first.
 func looksAt(pkg string) []mutants.Check {
 	checks := []mutants.Check{{Package: pkg, Draws: 100}}
 	if pkg != "./core/node" {
@@ -69,11 +69,11 @@ func looksAt(pkg string) []mutants.Check {
 	return checks
 }
 
-// TestSlips: what mutation operators break in core somebody sees: its own package, the
-// stories of the house, or the simulator. What nobody sees is known.
-func TestSlips(t *testing.T) {
+// TestOperatorMutantsAreDetected: mutants of operators in core are detected by the package's own
+// tests, the transcripts or the simulator. The undetected ones are listed.
+func TestOperatorMutantsAreDetected(t *testing.T) {
 	if *slip == "" {
-		t.Skip("breaks everything that can be broken in core, hours of CPU: go test ./chaos/mutants -run TestSlips -slips core")
+		t.Skip("breaks everything that can be broken in core, hours of CPU: go test ./chaos/mutants -run TestOperatorMutantsAreDetected -slips core")
 	}
 	known, tally := unseen(t), &tally{there: map[string]bool{}, missed: map[string]bool{}}
 	packages := broken(t)
@@ -82,7 +82,7 @@ func TestSlips(t *testing.T) {
 	}
 	for name := range known {
 		if *slip == "core" && !tally.there[name] && !*rewrite {
-			t.Errorf("%s knows what can be broken no more: %s", unseenPath, name)
+			t.Errorf("%s lists a mutant that does not exist: %s", unseenPath, name)
 		}
 	}
 	if *rewrite {
@@ -90,9 +90,9 @@ func TestSlips(t *testing.T) {
 	}
 }
 
-// TestSlipsAreCounted says how many of them are seen, as the last run wrote it down that kept
-// what it saw.
-func TestSlipsAreCounted(t *testing.T) {
+// TestOperatorMutantsAreCounted logs how many of them are detected, according to the last run
+// with -rewrite.
+func TestOperatorMutantsAreCounted(t *testing.T) {
 	all, missed, open := 0, map[string]int{}, 0
 	for name, why := range unseen(t) {
 		if missed[packageOf(name)]++; why == "" {
@@ -101,7 +101,7 @@ func TestSlipsAreCounted(t *testing.T) {
 	}
 	for pkg, n := range counted(t) {
 		if all += n; missed[pkg] > n {
-			t.Errorf("%s: of %d nobody sees %d", pkg, n, missed[pkg])
+			t.Errorf("%s: %d mutants, %d undetected", pkg, n, missed[pkg])
 		}
 		all -= missed[pkg]
 		delete(missed, pkg)
@@ -111,11 +111,11 @@ func TestSlipsAreCounted(t *testing.T) {
 	}
 	unseen := len(unseen(t))
 	t.Logf("evidence: mutants.slips_not_counted = %s", strings.Join(notCounted(t), ", "))
-	t.Logf("evidence: mutants.slips = %d of %d, %.1f%%; %d of the others change nothing that can be seen, %d are open",
+	t.Logf("evidence: mutants.slips = %d of %d, %.1f%%; %d of the others are equivalent, %d are open",
 		all, all+unseen, 100*float64(all)/float64(all+unseen), unseen-open, open)
 }
 
-// notCounted returns the packages of core in which no run has counted slips.
+// notCounted returns the packages of core without a count.
 func notCounted(t *testing.T) (packages []string) {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(root(t), "core", "*"))
@@ -131,11 +131,11 @@ func notCounted(t *testing.T) (packages []string) {
 	return packages
 }
 
-// A tally is what became of slips, by name.
+// A tally is the result of mutants, by name.
 type tally struct{ there, missed map[string]bool }
 
-// slipsIn breaks one package everywhere: with those of all of them in one overlay whatever
-// is called often would ask thousands of times which is on.
+// slipsIn tests the mutants of one package. One overlay for all packages would make frequently
+// called functions slow.
 func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 	s := &smithy{t: t, root: root(t), made: map[string]func() (string, error){}}
 	all, overlay, err := mutants.Slips(s.root, t.TempDir(), pkg)
@@ -147,12 +147,12 @@ func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 		c := &looks[i]
 		v := mutants.Try(s.root, s.built(t, overlay, c.Package), *c, 0)
 		if v.Dead {
-			t.Fatalf("%s complains of the house as it is: %s", c.Package, v.Why)
+			t.Fatalf("%s fails without a mutant: %s", c.Package, v.Why)
 		}
 		c.CPU = time.Second + 5*v.CPU
 	}
 	var mu sync.Mutex
-	tried := counted(t) // what nobody sees where nobody has looked yet is told, and no failure
+	tried := counted(t) // an undetected mutant of a package that was never counted is logged, not a failure
 	t.Run("all", func(t *testing.T) {
 		for _, slip := range all {
 			of.there[slip.Name] = true
@@ -167,21 +167,21 @@ func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 				defer mu.Unlock()
 				of.missed[slip.Name] = true
 				if _, ok := known[slip.Name]; ok || *rewrite || tried[pkg] == 0 {
-					t.Logf("nobody sees %s", slip.Name)
+					t.Logf("undetected: %s", slip.Name)
 				} else {
-					t.Errorf("nobody sees %s", slip.Name)
+					t.Errorf("undetected: %s", slip.Name)
 				}
 			})
 		}
 	})
 }
 
-// packageOf is where a slip is, by its name.
+// packageOf returns the package of a mutant, from its name.
 func packageOf(name string) string { return "./" + filepath.Dir(strings.Fields(name)[0]) }
 
 const countedPath = "testdata/counted.txt"
 
-// counted is how many slips there are of each package that was tried.
+// counted returns the number of mutants of each package that was tried.
 func counted(t *testing.T) map[string]int {
 	t.Helper()
 	raw, err := os.ReadFile(countedPath)
@@ -200,8 +200,7 @@ func counted(t *testing.T) map[string]int {
 	return all
 }
 
-// keep writes what was missed in some packages, and how many slips they have, in the place of
-// what is known of them.
+// keep writes the undetected mutants of some packages and their counts, replacing the old ones.
 func keep(t *testing.T, packages []string, of *tally, known map[string]string) {
 	t.Helper()
 	counts := counted(t)
@@ -238,8 +237,8 @@ func keep(t *testing.T, packages []string, of *tally, known map[string]string) {
 	}
 }
 
-// TestOperators: what operators make of a package: nothing of what asserts, and nothing that is no Go.
-func TestOperators(t *testing.T) {
+// TestOperatorsOnFixture: operators skip assertions, and produce valid Go.
+func TestOperatorsOnFixture(t *testing.T) {
 	const pkg = "./chaos/mutants/testdata/slips"
 	slips, _, err := mutants.Slips(root(t), t.TempDir(), pkg)
 	if err != nil {

@@ -14,19 +14,18 @@ import (
 	"strings"
 )
 
-// A Schema is one overlay with many mutants: every function that one of them breaks has
-// a broken twin, and asks at its beginning which mutant is on. So each check is compiled
-// once.
+// A Schema is one overlay with many mutants. Every mutated function has a copy with the bug, and
+// checks at its start which mutant is on. So each check is compiled once.
 //
 //	func (l *Ledger) f(a A) B { if on.Mutant == 17 { return l.f·17(a) }; … }
 //	func (l *Ledger) f·17(a A) B { … broken … }
 type Schema struct {
 	Overlay string       // the file for -overlay
-	Has     map[int]bool // the numbers of those that are in it; the others break more than bodies of functions
+	Has     map[int]bool // the numbers of its mutants; the others change more than function bodies
 }
 
-// selector is the package that knows which mutant is on. It is in the overlay alone. A
-// process that a check starts has its parent's.
+// selector is a package, only in the overlay, with the number of the active mutant. Child
+// processes inherit it.
 const selector = `// Package on says which mutant is on.
 package on
 
@@ -61,14 +60,13 @@ const (
 	selectorPath = "macronode/" + selectorDir
 )
 
-// Lay writes the overlay for all of the mutants, which are numbered from 1 on, over the
-// tree at root, into dir.
+// Lay writes the overlay for all mutants, numbered from 1, over the tree at root, to dir.
 func Lay(root, dir string, all []Mutant) (Schema, error) {
 	s := Schema{Has: map[int]bool{}}
 	files := map[string]*schemed{}
 	for i, m := range all {
 		number := i + 1
-		twins, err := m.twins(root, files)
+		mutatedFuncs, err := m.mutatedFuncs(root, files)
 		if errors.Is(err, errAlone) {
 			continue
 		}
@@ -76,7 +74,7 @@ func Lay(root, dir string, all []Mutant) (Schema, error) {
 			return s, err
 		}
 		s.Has[number] = true
-		for f, t := range twins {
+		for f, t := range mutatedFuncs {
 			f.add(number, t)
 		}
 	}
@@ -85,10 +83,10 @@ func Lay(root, dir string, all []Mutant) (Schema, error) {
 	return s, err
 }
 
-// laid writes the overlay of files with broken twins, over the tree at root, into dir.
+// laid writes the overlay of files with mutated copies, over the tree at root, to dir.
 func laid(root, dir string, files map[string]*schemed) (overlay string, err error) {
 	text := map[string]string{filepath.Join(root, selectorDir, "on.go"): selector}
-	for path, f := range files { //nolint:maporder // each goes to a place of its own
+	for path, f := range files { //nolint:maporder // each file has its own path
 		if len(f.broken) > 0 {
 			text[filepath.Join(root, path)] = f.text()
 		}
@@ -96,27 +94,27 @@ func laid(root, dir string, files map[string]*schemed) (overlay string, err erro
 	return lay(dir, text)
 }
 
-// errAlone says that a mutant breaks more than bodies of functions.
+// errAlone reports a mutant that changes more than function bodies.
 var errAlone = errors.New("mutants: not within a function's body")
 
-// schemed is a file and the broken twins of its functions.
+// schemed is a file and the mutated copies of its functions.
 type schemed struct {
 	path   string
 	raw    []byte
 	set    *token.FileSet
 	tree   *ast.File
-	broken map[*ast.FuncDecl][]twin
+	broken map[*ast.FuncDecl][]mutatedFunc
 }
 
-// A twin is a function's body with a bug.
-type twin struct {
+// A mutatedFunc is a mutated copy of a function.
+type mutatedFunc struct {
 	number int
 	of     *ast.FuncDecl
 	body   string
 }
 
-func (f *schemed) add(number int, twins []twin) {
-	for _, t := range twins {
+func (f *schemed) add(number int, mutatedFuncs []mutatedFunc) {
+	for _, t := range mutatedFuncs {
 		t.number = number
 		f.broken[t.of] = append(f.broken[t.of], t)
 	}
@@ -127,7 +125,7 @@ func load(root, path string) (*schemed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &schemed{path: path, raw: raw, set: token.NewFileSet(), broken: map[*ast.FuncDecl][]twin{}}
+	f := &schemed{path: path, raw: raw, set: token.NewFileSet(), broken: map[*ast.FuncDecl][]mutatedFunc{}}
 	f.tree, err = parser.ParseFile(f.set, path, raw, parser.SkipObjectResolution)
 	return f, err
 }
@@ -136,7 +134,7 @@ func (f *schemed) offset(p token.Pos) int { return f.set.Position(p).Offset }
 
 func (f *schemed) slice(from, to token.Pos) string { return string(f.raw[f.offset(from):f.offset(to)]) }
 
-// within is the function whose body, with its braces, has all of the bytes.
+// within returns the function whose body, with its braces, has all of the bytes.
 func (f *schemed) within(from, to int) *ast.FuncDecl {
 	for _, d := range f.tree.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && f.offset(fn.Body.Lbrace) < from && to <= f.offset(fn.Body.Rbrace)+1 {
@@ -146,8 +144,8 @@ func (f *schemed) within(from, to int) *ast.FuncDecl {
 	return nil
 }
 
-// twins are the broken functions of m, by file.
-func (m Mutant) twins(root string, files map[string]*schemed) (map[*schemed][]twin, error) {
+// mutatedFuncs returns the mutated functions of m, by file.
+func (m Mutant) mutatedFuncs(root string, files map[string]*schemed) (map[*schemed][]mutatedFunc, error) {
 	if _, err := m.texts(root); err != nil {
 		return nil, err
 	}
@@ -171,28 +169,28 @@ func (m Mutant) twins(root string, files map[string]*schemed) (map[*schemed][]tw
 		}
 		edits[f][fn] = append(edits[f][fn], e)
 	}
-	all := map[*schemed][]twin{}
+	all := map[*schemed][]mutatedFunc{}
 	for f, by := range edits {
 		for fn, es := range by {
 			body := f.slice(fn.Body.Lbrace, fn.Body.Rbrace+1)
 			for _, e := range es {
 				body = strings.Replace(body, e.Old, e.New, 1)
 			}
-			all[f] = append(all[f], twin{of: fn, body: body})
+			all[f] = append(all[f], mutatedFunc{of: fn, body: body})
 		}
 	}
 	return all, nil
 }
 
-// text is the file with all twins.
+// text returns the file with all copies.
 func (f *schemed) text() string {
 	name := f.offset(f.tree.Name.End())
 	changes := []change{{name, name, "; import mutantOn " + strconv.Quote(selectorPath)}}
 	var tail strings.Builder
-	for fn, twins := range f.broken {
+	for fn, mutatedFuncs := range f.broken {
 		h := f.header(fn)
 		head := h.declare(fn.Name.Name) + " {"
-		for _, t := range twins {
+		for _, t := range mutatedFuncs {
 			name := fmt.Sprintf("%sMutant%d", fn.Name.Name, t.number)
 			head += fmt.Sprintf(" if mutantOn.Mutant == %d { %s };", t.number, h.call(name))
 			fmt.Fprintf(&tail, "\n%s %s\n", h.declare(name), t.body)
@@ -211,16 +209,16 @@ func (f *schemed) text() string {
 	return out.String() + tail.String()
 }
 
-// A change puts a text in the place of the bytes from one to another.
+// A change replaces a range of bytes.
 type change struct {
 	from, to int
 	text     string
 }
 
-// A header is a function's, with a name for everything that is handed on.
+// A header is a function's header, with a name for every parameter.
 type header struct {
 	recv, recvName string
-	types, typed   string // its parameters of type, and they alone
+	types, typed   string // its type parameters, with and without constraints
 	params, args   string
 	out            string
 	results        bool
@@ -282,7 +280,7 @@ func (f *schemed) header(fn *ast.FuncDecl) header {
 	return h
 }
 
-// named are the names of a parameter, one at least.
+// named returns the names of a parameter, at least one.
 func named(names []*ast.Ident) (all []string) {
 	for _, n := range names {
 		all = append(all, n.Name)

@@ -1,5 +1,5 @@
-// Package recall reads out of a journal who asked for what, and where it stands: what a
-// history is certified by.
+// Package recall reads from a journal which requests it has, and where: the input of a history's
+// certificate.
 package recall
 
 import (
@@ -7,23 +7,23 @@ import (
 	"macronode/core/types"
 )
 
-// A Memory is what a journal has of all that was asked.
+// A Memory is the result of reading a journal.
 type Memory struct {
 	Journal types.JournalID
-	Entries []Entry // in the journal's order
+	Entries []Entry // in the order of the journal
 
 	times map[types.LSN]types.Time
 	moved map[movement]types.Position
 }
 
-// An Entry is a record that an idempotency key asked for, a batch's for all of it; or the
-// end of a hold, which nobody asked for.
+// An Entry is a record with an idempotency key, or the header of a batch, or the expiry of a
+// hold.
 type Entry struct {
 	Place  types.Position
 	Tenant types.Tenant
 	Key    string
 	Asked  types.RequestHash
-	Lapsed types.TxID // the hold that is over; else all zeros
+	Lapsed types.TxID // the expired hold; otherwise zero
 }
 
 type movement struct {
@@ -31,16 +31,15 @@ type movement struct {
 	seq    types.Seq
 }
 
-// New has read nothing.
+// New returns an empty Memory.
 func New() *Memory {
 	return &Memory{times: map[types.LSN]types.Time{}, moved: map[movement]types.Position{}}
 }
 
-// Time is when a frame was begun.
+// Time returns the time of a frame.
 func (m *Memory) Time(lsn types.LSN) types.Time { return m.times[lsn] }
 
-// Seen is where the movement stands that a read says it saw. One that is not there stands
-// behind all others.
+// Seen returns the position of the movement that a read saw. A missing one is after all others.
 func (m *Memory) Seen(t types.Tenant, s types.Seq) types.Position {
 	if s == 0 {
 		return types.Position{}
@@ -51,14 +50,14 @@ func (m *Memory) Seen(t types.Tenant, s types.Seq) types.Position {
 	return types.Position{LSN: types.MaxLSN}
 }
 
-// Frame reads the next one.
+// Frame reads the next frame.
 func (m *Memory) Frame(s *record.Sealed) error {
 	h, rest, err := record.Open(s.Body)
 	if err != nil {
 		return err
 	}
 	m.Journal, m.times[s.LSN] = s.Journal, h.At
-	items := uint16(0) // of the batch, still to come
+	items := uint16(0) // items of the batch that are still to come
 	var r record.Record
 	for index := range h.Count {
 		if rest, err = record.Next(rest, &r); err != nil {

@@ -3,14 +3,16 @@ package sim
 import (
 	"math/big"
 
+	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/idempotency"
 	"macronode/core/record"
 	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 	meaning "macronode/models/ledger"
 )
 
-// audit holds every durable frame, in order, against what money means.
+// audit compares every durable frame, in order, with the model of the ledger.
 type audit struct {
 	last   types.LSN
 	at     types.Time
@@ -18,26 +20,25 @@ type audit struct {
 	ats    map[types.LSN]types.Time
 	forgot types.LSN
 	keys   map[idempotency.Key]first // and refs
-	batch  bool                      // the frame has one: what follows are its items
-	lapses int                       // holds that the frame has ended
-	day    uint32                    // on which money moved last
-	twin   *meaning.State
-	why    map[types.Position]event.Problem // of what was refused, and kept
+	batch  bool                      // the frame has a batch; the following records are its items
+	lapses int                       // holds that the frame has expired
+	day    uint32                    // of the last movement
+	model  *meaning.State
+	why    map[types.Position]event.Problem // stored rejections
 }
 
-// first is where the outcome of a key was recorded.
+// first is the position of a key's outcome.
 type first struct {
 	lsn types.LSN
 	at  types.Time
 }
 
-func newAudit() audit {
-	return audit{keys: map[idempotency.Key]first{}, why: map[types.Position]event.Problem{}, ats: map[types.LSN]types.Time{}, twin: meaning.New(meant())}
+func newAudit(l ledger.Limits) audit {
+	return audit{keys: map[idempotency.Key]first{}, why: map[types.Position]event.Problem{}, ats: map[types.LSN]types.Time{}, model: meaning.New(meant(l))}
 }
 
-// meant is limits, in the twin's words.
-func meant() meaning.Limits {
-	l := limits().Ledger
+// meant returns the limits in the form of the model.
+func meant(l ledger.Limits) meaning.Limits {
 	return meaning.Limits{
 		Tenants: l.Tenants, Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets,
 		TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
@@ -56,7 +57,7 @@ func (a *audit) frame(w *World, s record.Sealed) {
 		w.fail("frame-order", "frame %v after %v: %v", h.LSN, a.last, err)
 		return
 	}
-	w.said.frames = append(w.said.frames, s)
+	w.testified.frames = append(w.testified.frames, s)
 	a.last, a.at, a.root, a.batch, a.lapses = h.LSN, h.At, s.Root, false, 0
 	a.ats[h.LSN] = h.At
 	var r record.Record
@@ -86,6 +87,9 @@ func (a *audit) record(w *World, h record.Header, id types.TxID, r *record.Recor
 	if len(r.Ref.Text) > 0 {
 		a.once(w, h, idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, r.Ref.Text)
 	}
+	for _, e := range trace.UsageEvents(r) {
+		a.once(w, h, refOf(r.Tenant, e), e.Name[:])
+	}
 	switch {
 	case r.Kind == record.HoldExpired:
 		a.lapsed(w, h, r)
@@ -94,7 +98,7 @@ func (a *audit) record(w *World, h record.Header, id types.TxID, r *record.Recor
 	}
 }
 
-// once: a key has one outcome in its time, a ref one for ever.
+// once checks that a key has one outcome within its TTL, and a ref one for ever.
 func (a *audit) once(w *World, h record.Header, k idempotency.Key, text []byte) {
 	if was, ok := a.keys[k]; ok && (k.Ref || was.at.Add(limits().Idempotency.TTL) > h.At) {
 		w.fail("two-outcomes", "%s has two outcomes, at %v and %v", text, was.lsn, h.LSN)
@@ -102,8 +106,8 @@ func (a *audit) once(w *World, h record.Header, k idempotency.Key, text []byte) 
 	a.keys[k] = first{h.LSN, h.At}
 }
 
-// forget: nothing leaves the window before the index has it, nor while a request that
-// asked before that may be on its way.
+// forget checks that keys are evicted after they are indexed, and after every request that read
+// the index before.
 func (a *audit) forget(w *World, h record.Header, upto types.LSN) {
 	if upto > w.promise.indexed {
 		w.fail("forgets-before-indexed", "%v forgets to %v, indexed to %v", h.LSN, upto, w.promise.indexed)
@@ -116,39 +120,39 @@ func (a *audit) forget(w *World, h record.Header, upto types.LSN) {
 	a.forgot = upto
 }
 
-// lapsed: the twin has that hold, and its time is over.
+// lapsed checks that the model has the hold, and that it has expired.
 func (a *audit) lapsed(w *World, h record.Header, r *record.Record) {
-	o, ok := a.twin.Hold(r.Hold)
+	o, ok := a.model.Hold(r.Hold)
 	if !ok || o.Until > h.At || o.Tenant != r.Tenant {
 		w.fail("lapse-unknown", "%v ends a hold until %d at %d, held %v", h.LSN, o.Until, h.At, ok)
 		return
 	}
-	a.twin.Lapse(r.Hold)
-	held := a.twin.Kept(0, o.Tenant, o.From, o.Asset)
-	if number(r.HeldBalance).Cmp(held) != 0 || a.twin.Seq(r.Tenant) != r.Seq {
-		w.fail("lapse-differs", "%v: the record says %v held and seq %d, the twin %v and %d", h.LSN, r.HeldBalance, r.Seq, held, a.twin.Seq(r.Tenant))
+	a.model.Lapse(r.Hold)
+	held := a.model.Kept(0, o.Tenant, o.From, o.Asset)
+	if number(r.HeldBalance).Cmp(held) != 0 || a.model.Seq(r.Tenant) != r.Seq {
+		w.fail("lapse-differs", "%v: the record says %v held and seq %d, the twin %v and %d", h.LSN, r.HeldBalance, r.Seq, held, a.model.Seq(r.Tenant))
 	}
 }
 
-// moved asks the twin to do the same, and to come to the same balances. The twin is
-// asked nothing while a hold of the account is over: whoever decided had ended it.
+// moved makes the operation on the model and compares the balances. Expired holds of the account
+// must have been ended before.
 func (a *audit) moved(w *World, h record.Header, id types.TxID, r *record.Record) {
 	o := meaning.Op{At: h.At, Tenant: r.Tenant, Kind: r.Op.String(), From: string(r.From.Text), To: string(r.To.Text),
 		Asset: string(r.Asset.Text), Amount: number(r.Amount), Nonce: r.Nonce, Until: r.ExpiresAt, Hold: r.Hold}
 	if r.Op == event.Hold {
 		o.Hold = id
 	}
-	if over, _, any := a.twin.Over(h.At, r.Tenant, o.From); any && o.From != "" {
+	if over, _, any := a.model.Over(h.At, r.Tenant, o.From); any && o.From != "" {
 		w.fail("overdue-hold-counts", "%v decides about %s, whose hold %x is over", h.LSN, o.From, over)
 	}
-	if why := a.twin.Do(o); why != "" {
+	if why := a.model.Do(o); why != "" {
 		w.fail("twin-refuses", "the twin refuses %v, %s: %s", h.LSN, r.Key.Text, why)
 	}
-	fromNow, _ := a.twin.Balance(r.Tenant, o.From, o.Asset)
-	toNow, _ := a.twin.Balance(r.Tenant, o.To, o.Asset)
-	held := a.twin.Kept(0, r.Tenant, o.From, o.Asset)
-	issued, burned := a.twin.Supply(r.Tenant, o.Asset)
-	ok := a.twin.Seq(r.Tenant) == r.Seq
+	fromNow, _ := a.model.Balance(r.Tenant, o.From, o.Asset)
+	toNow, _ := a.model.Balance(r.Tenant, o.To, o.Asset)
+	held := a.model.Kept(0, r.Tenant, o.From, o.Asset)
+	issued, burned := a.model.Supply(r.Tenant, o.Asset)
+	ok := a.model.Seq(r.Tenant) == r.Seq
 	switch r.Op {
 	case event.Issue:
 		ok = ok && number(r.FromBalance).Cmp(issued) == 0 && number(r.ToBalance).Cmp(toNow) == 0
@@ -158,11 +162,11 @@ func (a *audit) moved(w *World, h record.Header, id types.TxID, r *record.Record
 		ok = ok && number(r.FromBalance).Cmp(fromNow) == 0 && number(r.ToBalance).Cmp(toNow) == 0
 	case event.Capture:
 		ok = ok && number(r.FromBalance).Cmp(fromNow) == 0 && number(r.ToBalance).Cmp(toNow) == 0 && number(r.HeldBalance).Cmp(held) == 0
-	case event.Freeze, event.Unfreeze, event.Batch: // move nothing
+	case event.Freeze, event.Unfreeze, event.Batch: // move no money
 	case event.Hold, event.Release:
 		ok = ok && number(r.HeldBalance).Cmp(held) == 0
 	}
 	if !ok {
-		w.fail("twin-differs", "%v, %s: the record says %+v, the twin %v and %v, %v held, seq %d", h.LSN, r.Key.Text, r, fromNow, toNow, held, a.twin.Seq(r.Tenant))
+		w.fail("twin-differs", "%v, %s: the record says %+v, the twin %v and %v, %v held, seq %d", h.LSN, r.Key.Text, r, fromNow, toNow, held, a.model.Seq(r.Tenant))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// spent is the processor time of this process so far.
+// spent returns the CPU time of this process.
 func spent(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -17,12 +17,12 @@ func spent(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkLives is lives of the default length, with every check. Steps of the node, and
-// hours of its own time, are by processor time, so that a busy machine says the same.
+// BenchmarkLives runs the simulator with the default length and every check. It reports steps and
+// simulated hours per CPU time, which does not depend on the load of the machine.
 func BenchmarkLives(b *testing.B) {
 	var steps, asked int
 	var lived time.Duration
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as TestSeeds has it
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as in TestSeeds
 	began := spent(b)
 	for seed := range b.N {
 		w := New(Life(uint64(seed+1), 500))

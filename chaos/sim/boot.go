@@ -18,8 +18,7 @@ import (
 	"macronode/models/history"
 )
 
-// boot recovers, as often as it takes, and holds what it finds against all that was
-// ever said.
+// boot recovers, as often as needed, and compares the result with everything that was promised.
 func (w *World) boot() {
 	if w.node != nil {
 		w.leavesBehind()
@@ -40,11 +39,11 @@ func (w *World) boot() {
 			return
 		case w.disk.Dead():
 			w.Saw["crash in recovery"]++
-			w.tell(journal, nobody, trouble, "the power is lost in recovery")
+			w.tell(journal, noLane, trouble, "the power is lost in recovery")
 			w.disk.Crash(w.c)
 		case errors.Is(err, world.ErrSync), errors.Is(err, world.ErrFull), errors.Is(err, world.ErrRead), errors.Is(err, world.ErrWrite):
-			w.tell(journal, nobody, trouble, "recovery: %v", err)
-			w.Saw["recovery failed"]++ // the next start tries again, on what it can read
+			w.tell(journal, noLane, trouble, "recovery: %v", err)
+			w.Saw["recovery failed"]++ // the next start tries again with what it can read
 			w.Saw["recovery failed: "+reason(err)]++
 			w.atDir("recovery", err)
 			w.disk.Leave(plenty)
@@ -56,14 +55,14 @@ func (w *World) boot() {
 	w.fail("recovery-without-end", "a recovery without end")
 }
 
-// atDir counts what failed because the directory was not synced.
+// atDir counts failures because the directory was not synced.
 func (w *World) atDir(what string, err error) {
 	if strings.Contains(err.Error(), "directory") {
 		w.Saw[what+" failed at the directory"]++
 	}
 }
 
-// reason is how a disk failed, in a word.
+// reason returns the kind of a disk failure.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, world.ErrRead):
@@ -105,7 +104,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	w.trace = trace.New(w.config)
 	w.trace.Notes(func(what string) { w.Saw[what]++ })
 	if last := int(w.audit.last); last == 0 || last > len(frames) || frames[last-1].Root != w.audit.root {
-		w.audit, w.said.frames = newAudit(), nil // else all up to there are what they were
+		w.audit, w.testified.frames = newAudit(w.limits.Ledger), nil // otherwise all frames up to there are unchanged
 	}
 	for _, s := range frames[w.audit.last:] {
 		w.audit.frame(w, s)
@@ -115,6 +114,12 @@ func (w *World) recover() (found journalfile.Found, err error) {
 			w.untraced(err)
 		}
 	}
+	if w.storage != nil {
+		w.storage.recovers(w, &st, frames)
+	}
+	if w.usage != nil {
+		w.usage.recovers(w, &st)
+	}
 	dice := types.NewRand(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(w.config, st, w.now.Mono, dice)
 	if w.copied == nil {
@@ -123,11 +128,10 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	return found, nil
 }
 
-// whole is all frames, with those before from, which the start did not read: as they were
-// seen when they became durable, if what was read goes on from there, or else as the journal
-// has them.
+// whole returns all frames. Those before from, which the start did not read, come from memory if
+// the chain continues from them, otherwise from the journal.
 func (w *World) whole(from types.LSN, frames []record.Sealed) ([]record.Sealed, error) {
-	if seen := w.said.frames; !w.unlawful && from > 0 && int(from) <= len(seen) && len(frames) > 0 && frames[0].Prev == seen[from-1].Root {
+	if seen := w.testified.frames; !w.unlawful && from > 0 && int(from) <= len(seen) && len(frames) > 0 && frames[0].Prev == seen[from-1].Root {
 		return append(slices.Clone(seen[:from]), frames...), nil
 	}
 	before := make([]record.Sealed, from)
@@ -140,16 +144,16 @@ func (w *World) whole(from types.LSN, frames []record.Sealed) ([]record.Sealed, 
 	return append(before, frames...), nil
 }
 
-// rot ends a world against the law of disks: a bit flips in what was durable. Damage
-// is said, or nothing that anybody was told is lost: the last frame is a time frame,
-// so that all before it are vouched for.
+// rot ends a run with an event that a correct disk never has: a bit flips in durable data. The
+// damage is reported, or no acknowledged frame is lost: the last frame is a heartbeat, so all
+// before it are proved durable.
 func (w *World) rot() {
 	name, at := w.disk.Rot(w.c)
-	w.tell(disk, nobody, trouble, "%s rots at %d", name, at)
+	w.tell(disk, noLane, trouble, "%s rots at %d", name, at)
 	found, err := w.recover()
 	switch {
 	case errors.Is(err, journalfile.ErrDamaged):
-		w.Saw["damage said"]++
+		w.Saw["damage reported"]++
 		lost := 0
 		for lsn := range found.Last {
 			s, err := w.jour.Read(lsn + 1)
@@ -171,12 +175,12 @@ func (w *World) rot() {
 	}
 }
 
-// lie ends a world against the law as well: a sync says that it has, and has not.
-// What comes after it may vouch for what is lost: then damage is said. Where nothing
-// does, what was synced in truth is all there.
+// lie ends a run with an event that a correct disk never has: a sync succeeds without effect. If
+// later data proves the loss, damage is reported; otherwise everything that was really synced is
+// there.
 func (w *World) lie() {
 	w.disk.LoseSync = true
-	w.tell(disk, nobody, trouble, "the next sync lies")
+	w.tell(disk, noLane, trouble, "the next sync lies")
 	for range 1 + w.c.Choose("lie/syncs", 4) {
 		for _, c := range w.clients {
 			c.move(w)
@@ -184,7 +188,7 @@ func (w *World) lie() {
 		w.turn(4)
 		w.write()
 		if w.disk.LoseSync && w.inSync != nil {
-			w.promise.durable = w.inSync[0].LSN - 1 // in truth
+			w.promise.durable = w.inSync[0].LSN - 1 // the real durable frame
 		}
 		truth := w.promise.durable
 		if w.sync(); truth < w.promise.durable {
@@ -192,7 +196,7 @@ func (w *World) lie() {
 		}
 	}
 	w.disk.Crash(w.c)
-	w.tell(disk, nobody, trouble, "the power is lost")
+	w.tell(disk, noLane, trouble, "the power is lost")
 	found, err := w.recover()
 	switch {
 	case errors.Is(err, journalfile.ErrDamaged):
@@ -202,15 +206,14 @@ func (w *World) lie() {
 	case found.Last < w.promise.durable:
 		w.fail("lie-loses", "after a lie: recovered %v, durable in truth %v", found.Last, w.promise.durable)
 	default:
-		w.Saw["lie that nobody can know"]++
+		w.Saw["a false sync without a trace"]++
 	}
 }
 
-// astray ends a world against the law as well: a write lands where it should not. What is
-// not where it should be, and what it fell on, is damage that is said, or was never
-// promised.
+// astray ends a run with an event that a correct disk never has: a write goes to the wrong place.
+// What is missing or overwritten is reported as damage, or was never acknowledged.
 func (w *World) astray() {
-	truth := w.promise.durable - 1 // the last frame is a time frame: those before it are vouched for
+	truth := w.promise.durable - 1 // the last frame is a heartbeat: those before it are proved durable
 	w.harmed, w.disk.Astray = true, []int{400, -400, 1500, -1500, -64, 64}[w.c.Choose("astray/by", 6)]-w.c.Choose("astray/less", 64)
 	for range 1 + w.c.Choose("lie/syncs", 4) {
 		for _, c := range w.clients {
@@ -221,7 +224,7 @@ func (w *World) astray() {
 		w.sync()
 	}
 	w.disk.Crash(w.c)
-	w.tell(disk, nobody, trouble, "the power is lost")
+	w.tell(disk, noLane, trouble, "the power is lost")
 	found, err := w.recover()
 	switch {
 	case errors.Is(err, journalfile.ErrDamaged):
@@ -231,16 +234,16 @@ func (w *World) astray() {
 	case found.Last < truth:
 		w.fail("astray-loses", "after a write that went astray: recovered %v, durable in truth %v", found.Last, truth)
 	default:
-		w.Saw["write that went astray and nobody can know"]++
+		w.Saw["a misdirected write without a trace"]++
 	}
 }
 
-// endLost ends a world, after its clean end, against the law: the last segment is cut or gone.
-// The mark of durable frames was written at that end: that frames are missing is found out.
+// endLost ends a run, after a clean end, by cutting or removing the last segment, which a correct
+// disk never does. The mark of durable frames shows that frames are missing.
 func (w *World) endLost() {
 	w.known = w.promise.durable
 	name, at := w.disk.Cut(w.c)
-	w.tell(disk, nobody, trouble, "%s is cut at %d", name, at)
+	w.tell(disk, noLane, trouble, "%s is cut at %d", name, at)
 	found, err := w.recover()
 	switch {
 	case errors.Is(err, journalfile.ErrDamaged):
@@ -250,11 +253,11 @@ func (w *World) endLost() {
 	case found.Last < w.known:
 		w.fail("end-lost-unnoticed", "%s cut at %d: recovered %v, durable were %v", name, at, found.Last, w.known)
 	default:
-		w.Saw["lost end of what was never written"]++
+		w.Saw["the lost end was never written"]++
 	}
 }
 
-// begin is a life after what was found.
+// begin starts the node after recovery.
 func (w *World) begin(found journalfile.Found) {
 	if w.Saw["frames beyond the durable"] += int(found.Recovery.TailFrames); found.Recovery.CutBytes > 0 {
 		w.Saw["tail cut"]++
@@ -266,15 +269,21 @@ func (w *World) begin(found journalfile.Found) {
 	w.promise.hold(w, last)
 	w.index.crash(w, last)
 	w.next, w.inSync, w.synced, w.late, w.enter = loop.Batch{}, nil, nil, nil, nil
-	w.said.open = map[types.Ticket]history.Key{}
-	w.asked, w.twins, w.childs = map[types.Ticket]*client{}, map[types.Ticket]second{}, [types.NumServices]bool{}
+	w.testified.open = map[types.Ticket]history.Key{}
+	w.asked, w.copies, w.childs = map[types.Ticket]*client{}, map[types.Ticket]second{}, [types.NumServices]bool{}
 	w.clerk.reset()
+	if w.storage != nil {
+		w.storage.crashed(w)
+	}
+	if w.usage != nil {
+		w.usage.crashed(w)
+	}
 	w.clerk.held(w)
 	w.opens()
 	for _, c := range w.clients {
 		c.doubts, c.out, c.asking, c.pass = c.doubts || c.out != 0, 0, nil, pass{}
-		if _, next := w.balance(c.account, "EUR/2"); next < c.told {
-			w.fail("nonce-goes-back", "%s was told nonce %d, now %d", c.account, c.told, next)
+		if _, next := w.balance(c.account, "EUR/2"); next < c.answered {
+			w.fail("nonce-goes-back", "%s was told nonce %d, now %d", c.account, c.answered, next)
 		}
 	}
 	w.now.Mono++
@@ -292,7 +301,7 @@ func (w *World) begin(found journalfile.Found) {
 	w.settle()
 }
 
-// own is a ticket of the node's own: nobody is asked about its reply.
+// own returns a ticket of the node itself, whose reply is ignored.
 func (w *World) own() types.Ticket {
 	w.ticket++
 	t := types.NewTicket(w.ticket%8, w.ticket)

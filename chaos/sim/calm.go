@@ -11,8 +11,8 @@ import (
 	"macronode/core/types"
 )
 
-// calm ends all trouble: whoever asks is answered, the last frame has a successor that
-// vouches for it, and nothing is under way any more.
+// calm ends all trouble: every request is answered, a heartbeat follows the last frame, and
+// nothing is in progress.
 func (w *World) calm() {
 	w.disk.Fuse, w.disk.FailRead, w.disk.FailWrite, w.disk.FailSync, w.disk.FailDir = -1, false, false, false, false
 	w.disk.Leave(plenty)
@@ -34,9 +34,11 @@ func (w *World) calm() {
 			for _, c := range w.clients {
 				c.insist(w)
 			}
+			w.insistStorage()
+			w.insistUsage()
 			w.settle()
 			w.folds(math.MaxInt)
-			w.table() // or keys would never leave
+			w.table() // otherwise keys would never be evicted
 		})
 		if quiet++; w.busy() {
 			quiet = 0
@@ -46,7 +48,7 @@ func (w *World) calm() {
 		w.beat("calm", func() {
 			w.pass(time.Second)
 			w.settle()
-			w.turn(0) // what the index said
+			w.turn(0) // the index's answer
 		})
 	}
 	if stuck := w.Settled(); len(stuck) > 0 {
@@ -55,21 +57,21 @@ func (w *World) calm() {
 	}
 }
 
-// patience is how many rounds of the calm may go by until nobody waits: of two seconds
-// each, they are longer than a doubted clock and then the life of a key.
+// patience is the largest number of rounds of the calm, of two seconds each: longer than the
+// distrust of the clock plus the TTL of a key.
 const patience = 60
 
-// busy reports that somebody waits, or that the node is not what it should be.
+// busy reports whether a request waits, or the node is not in its normal state.
 func (w *World) busy() bool {
 	var s event.Status
 	w.node.Status(&s)
-	return !s.Ready || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
+	return !s.Ready || w.storageBusy() || w.usageBusy() || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
 }
 
-// plenty is room that is never used up.
+// plenty is space that is never used up.
 const plenty = int64(1) << 40
 
-// Settled names what has not come to its end after the calm: nothing, if all is well.
+// Settled returns what has not ended after the calm; nothing if all is well.
 func (w *World) Settled() (stuck []string) {
 	note := func(is bool, what, format string, args ...any) {
 		if is {
@@ -79,8 +81,10 @@ func (w *World) Settled() (stuck []string) {
 	for _, c := range w.clients {
 		note(c.want != nil, "client", "%s is never answered", c.mark)
 	}
+	note(w.storageBusy(), "storage", "a storage client is never answered")
+	note(w.usageBusy(), "usage", "a client that reports usage is never answered")
 	note(len(w.asked) > 0, "reply", "%d requests were let in and never answered", len(w.asked))
-	note(len(w.twins) > 0, "twin", "%d requests that were sent twice were answered once", len(w.twins))
+	note(len(w.copies) > 0, "twin", "%d requests that were sent twice were answered once", len(w.copies))
 	note(len(w.clerk.admin) > 0, "clerk", "%d times the boss waits", len(w.clerk.admin))
 	note(len(w.enter)+len(w.late) > 0, "queue", "%d requests and %d events are not stepped", len(w.enter), len(w.late))
 	note(len(w.next.Frames) > 0 || w.inSync != nil || len(w.synced) > 0, "flush", "frames are not written, synced and folded")
@@ -88,12 +92,14 @@ func (w *World) Settled() (stuck []string) {
 	var s event.Status
 	w.node.Status(&s)
 	note(s.LSN != s.Durable || s.Durable != s.Applied, "frame", "last %v, durable %v, folded %v", s.LSN, s.Durable, s.Applied)
+	trusted := !s.DegradedBy.Has(types.ClockUntrusted)
+	note(w.usage != nil && trusted && w.usage.oracle.isDue(s.At), "seal", "usage is due at %d, and not sealed", s.At)
 	note(s.HeldReplies > 0, "held", "%d replies wait", s.HeldReplies)
 	note(!s.Ready, "node", "is %v, unmet %v, ailing %v", s.Phase, s.WaitingFor, s.DegradedBy)
 	return stuck
 }
 
-// settle carries all that is under way to its end.
+// settle finishes everything in progress.
 func (w *World) settle() {
 	for range 8 {
 		w.turn(4)
@@ -104,8 +110,8 @@ func (w *World) settle() {
 	w.indexing()
 }
 
-// end drains the node while all go on asking: everybody who asked is answered, and it stops
-// in time.
+// end drains the node while clients continue: every request is answered, and the node stops in
+// time.
 func (w *World) end() {
 	for _, c := range w.clients {
 		c.insist(w)
@@ -125,6 +131,12 @@ func (w *World) end() {
 		}
 		w.beat("drain", w.settle)
 		w.node.Status(&s)
+	}
+	if w.storage != nil && len(w.storage.sent) > 0 {
+		w.fail("never-answered", "%d requests of storage clients were let in and never answered", len(w.storage.sent))
+	}
+	if w.usage != nil && len(w.usage.sent) > 0 {
+		w.fail("never-answered", "%d reports of usage were let in and never answered", len(w.usage.sent))
 	}
 	if len(w.asked) > 0 {
 		w.fail("never-answered", "%d requests were let in and never answered", len(w.asked))

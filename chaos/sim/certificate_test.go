@@ -11,7 +11,7 @@ import (
 	"macronode/models/history"
 )
 
-// lived is the testimony of a life that was certified, and its journal.
+// lived returns the testimony of a certified run, and its journal.
 func lived(t *testing.T, seed uint64) (*testimony, *recall.Memory) {
 	t.Helper()
 	w := New(Life(seed, 500))
@@ -19,24 +19,23 @@ func lived(t *testing.T, seed uint64) (*testimony, *recall.Memory) {
 		t.Fatal(err)
 	}
 	m := recall.New()
-	for i := range w.said.frames {
-		if err := m.Frame(&w.said.frames[i]); err != nil {
+	for i := range w.testified.frames {
+		if err := m.Frame(&w.testified.frames[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return &w.said, m
+	return &w.testified, m
 }
 
-// A spoiler changes what a life says, or its journal, and reports whether it found
-// something to change.
+// A spoiler changes a testimony or a journal, and reports whether it changed anything.
 type spoiler struct {
-	name, says string
+	name, text string
 	spoil      func(*testimony, *recall.Memory) bool
 }
 
-// some are the ops of all clients that fit, those that were asked last first.
+// some returns the operations of all clients that fit, the last first.
 func some(t *testimony, fits func(*history.Op[ask, string]) bool) (all []*history.Op[ask, string]) {
-	for _, r := range t.said {
+	for _, r := range t.testified {
 		for i := range r.Ops() {
 			if op := &r.Ops()[i]; fits(op) {
 				all = append(all, op)
@@ -53,14 +52,14 @@ func written(op *history.Op[ask, string]) bool {
 
 func read(op *history.Op[ask, string]) bool { return op.Kind == history.Read }
 
-// alone reports that op was asked once, whatever came of it.
+// alone reports whether op was called once.
 func alone(t *testimony, op *history.Op[ask, string]) bool {
 	return len(some(t, func(other *history.Op[ask, string]) bool {
 		return other.Kind == history.Write && string(other.Ask.in.Key.Text) == string(op.Ask.in.Key.Text) && !t.void[other.Key]
 	})) == 1
 }
 
-// came is how many places the answers of a key stand at.
+// came counts the positions of the answers of a key.
 func came(t *testimony, key []byte) int {
 	at := map[types.Position]bool{}
 	for _, op := range some(t, written) {
@@ -71,7 +70,7 @@ func came(t *testimony, key []byte) int {
 	return len(at)
 }
 
-// moved reports that the record at a place has a number among the movements.
+// moved reports whether the record at a position is a movement.
 func moved(m *recall.Memory, at types.Position) bool {
 	for seq := types.Seq(1); m.Seen(types.DefaultTenant, seq).LSN < types.MaxLSN; seq++ {
 		if m.Seen(types.DefaultTenant, seq) == at {
@@ -91,8 +90,8 @@ var spoilers = []spoiler{
 		all[0].Answer = all[i].Answer
 		return true
 	}},
-	{"a read that goes back in time", "returned before another was called", func(t *testimony, _ *recall.Memory) bool {
-		for _, late := range some(t, read) { // what was read first of all is read again, last of all
+	{"a read that goes back in time", "returned before the call of one", func(t *testimony, _ *recall.Memory) bool {
+		for _, late := range some(t, read) { // repeat the first read at the end
 			for _, op := range slices.Backward(some(t, read)) {
 				if op.Ask.seq > 0 && op.Ask.seq < late.Ask.seq && op.Return < late.Call {
 					op.Call, op.Return = late.Call, late.Return
@@ -118,20 +117,20 @@ var spoilers = []spoiler{
 		m.Entries = slices.DeleteFunc(m.Entries, func(e recall.Entry) bool { return e.Place == all[0].Place })
 		return true
 	}},
-	{"one that nobody was told of, lost", "answered otherwise", func(t *testimony, m *recall.Memory) bool {
-		for i, e := range m.Entries { // whatever moves has a number among the movements that are told
-			told := some(t, func(op *history.Op[ask, string]) bool { return written(op) && op.Place == e.Place })
+	{"an unanswered one is lost", "answered otherwise", func(t *testimony, m *recall.Memory) bool {
+		for i, e := range m.Entries { // a movement has a Seq in later answers
+			answered := some(t, func(op *history.Op[ask, string]) bool { return written(op) && op.Place == e.Place })
 			issues := some(t, func(op *history.Op[ask, string]) bool {
 				return op.Kind == history.Write && op.Ask.in.Hash == e.Asked && op.Ask.in.Op == event.Issue
 			})
-			if len(told) == 0 && len(issues) > 0 && i < len(m.Entries)/2 && moved(m, e.Place) {
+			if len(answered) == 0 && len(issues) > 0 && i < len(m.Entries)/2 && moved(m, e.Place) {
 				m.Entries = slices.Delete(m.Entries, i, i+1)
 				return true
 			}
 		}
 		return false
 	}},
-	{"done, and told that it was not", "asked by nobody", func(t *testimony, _ *recall.Memory) bool {
+	{"done, and reported as not done", "belongs to no operation", func(t *testimony, _ *recall.Memory) bool {
 		for _, op := range some(t, written) {
 			if key := op.Ask.in.Key.Text; came(t, key) == 1 {
 				for _, each := range some(t, func(op *history.Op[ask, string]) bool {
@@ -145,7 +144,7 @@ var spoilers = []spoiler{
 		}
 		return false
 	}},
-	{"done twice", "asked by nobody", func(t *testimony, m *recall.Memory) bool {
+	{"done twice", "belongs to no operation", func(t *testimony, m *recall.Memory) bool {
 		all := some(t, func(op *history.Op[ask, string]) bool { return written(op) && alone(t, op) })
 		if len(all) == 0 {
 			return false
@@ -159,7 +158,7 @@ var spoilers = []spoiler{
 		m.Entries = append(m.Entries, again)
 		return true
 	}},
-	{"answered before it was asked for", "returned before it was called", func(t *testimony, _ *recall.Memory) bool {
+	{"answered before its call", "returned before it was called", func(t *testimony, _ *recall.Memory) bool {
 		all := some(t, func(op *history.Op[ask, string]) bool { return written(op) && alone(t, op) })
 		if len(all) == 0 {
 			return false
@@ -167,7 +166,7 @@ var spoilers = []spoiler{
 		all[0].Return = all[0].Call - 1
 		return true
 	}},
-	{"asked for after its effect", "returned before another was called", func(t *testimony, m *recall.Memory) bool {
+	{"called after its effect", "returned before the call of one", func(t *testimony, m *recall.Memory) bool {
 		all := some(t, written)
 		if len(all) < 2 {
 			return false
@@ -182,23 +181,23 @@ var spoilers = []spoiler{
 	}},
 }
 
-// TestCertificateRefuses: of lives that were certified, each is refused as soon as something
-// in it is not as it was, and says what.
-func TestCertificateRefuses(t *testing.T) {
+// TestCertificateRejectsSpoiledRuns: a certified run with one change is rejected, with the
+// reason.
+func TestCertificateRejectsSpoiledRuns(t *testing.T) {
 	for _, s := range spoilers {
 		spoiled := 0
 		for seed := uint64(1); seed < 120 && spoiled < 5; seed++ {
-			said, m := lived(t, seed)
-			if !s.spoil(said, m) {
+			testified, m := lived(t, seed)
+			if !s.spoil(testified, m) {
 				continue
 			}
 			spoiled++
-			if why := said.certified(m); !strings.Contains(why, s.says) {
-				t.Errorf("%s: seed %d: %q, want %q", s.name, seed, why, s.says)
+			if why := testified.certified(m); !strings.Contains(why, s.text) {
+				t.Errorf("%s: seed %d: %q, want %q", s.name, seed, why, s.text)
 			}
 		}
 		if spoiled < 5 {
-			t.Errorf("%s: in %d lives only", s.name, spoiled)
+			t.Errorf("%s: in %d runs only", s.name, spoiled)
 		}
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"macronode/core/types"
 )
 
-// changes: somebody puts another gate in the place of the one that is, with one thing in it
-// otherwise. A process that comes later begins with it.
+// changes applies the policy with one change. Later processes start with it.
 func (w *World) changes() {
 	g := w.config.Policy()
 	g.Version++
@@ -30,20 +29,20 @@ func (w *World) changes() {
 	}
 }
 
-// takesAway notes whom a change leaves without the endpoint that it is with.
+// takesAway notes calls whose endpoint a change removes.
 func (w *World) takesAway(left uint16) {
 	for i := range w.visitors {
 		switch t := &w.visitors[i].trip; {
 		case t.of/endpoints > 0 || left>>t.of&1 == 1:
 		case t.is == resting:
-			w.Saw["a change takes the endpoint of who will try again"]++
+			w.Saw["a change removes the endpoint of a waiting retry"]++
 		case t.is != home:
-			w.Saw["a change takes the endpoint of who is with it"]++
+			w.Saw["a change removes the endpoint of a call"]++
 		}
 	}
 }
 
-// alters are what may be otherwise.
+// alters are the possible changes.
 var alters = [...]func(*World, *event.Policy){
 	func(w *World, g *event.Policy) { g.Facets[w.facet()].Permits = 1 + w.c.Choose("change/permits", 3) },
 	func(w *World, g *event.Policy) {
@@ -67,7 +66,7 @@ var alters = [...]func(*World, *event.Policy){
 	},
 	func(w *World, g *event.Policy) { g.Quotas[w.rule(g)].Burst = uint64(1 + w.c.Choose("change/burst", 9)) },
 	func(w *World, g *event.Policy) { q := &g.Quotas[w.rule(g)]; q.Shadow = !q.Shadow },
-	func(w *World, g *event.Policy) { // a rule goes, or comes again and has counted nothing
+	func(w *World, g *event.Policy) { // a rule is removed, or added without counts
 		at := w.rule(g)
 		if g.Quotas[at].Rate == 0 {
 			g.Quotas[at] = event.Quota(gateway(config(), w.narrow).Quotas[at])
@@ -76,15 +75,15 @@ var alters = [...]func(*World, *event.Policy){
 		}
 		g.Quotas[at] = event.Quota{}
 	},
-	func(w *World, g *event.Policy) { // more of it, or less, comes back in a time, which is longer
+	func(w *World, g *event.Policy) { // another rate with a longer period
 		at := w.rule(g)
 		q, was := &g.Quotas[at], gateway(config(), w.narrow).Quotas[at]
 		rate, every := was.Rate<<w.c.Choose("change/rate", 3), was.Every*time.Duration(1+w.c.Choose("change/every", 3))
-		if q.Rate > 0 && uint64(every)%rate == 0 { // or it could not be told in whole nanoseconds
+		if q.Rate > 0 && uint64(every)%rate == 0 { // otherwise a unit costs a fraction of a nanosecond
 			q.Rate, q.Every = rate, every
 		}
 	},
-	func(w *World, g *event.Policy) { g.ResetQuotas = 1 << w.rule(g) }, // another, that is the same
+	func(w *World, g *event.Policy) { g.ResetQuotas = 1 << w.rule(g) }, // a fresh rule
 	func(w *World, g *event.Policy) {
 		g.Routes[1+w.c.Choose("change/route", 2)] = w.c.Choose("change/most", 4)
 	},
@@ -104,14 +103,14 @@ func (w *World) facet() types.Facet {
 
 func (w *World) rule(g *event.Policy) int { return w.c.Choose("change/rule", len(g.Quotas)) }
 
-// changed notes what a change was to those at the gate.
-func (w *World) changed(in *event.ApplyPolicy, told []event.Decision) {
-	for _, v := range told {
-		switch v.Reason { //nolint:exhaustive // nobody is told anything else by a change
+// changed notes the effect of a change on waiting requests.
+func (w *World) changed(in *event.ApplyPolicy, answered []event.Decision) {
+	for _, v := range answered {
+		switch v.Reason { //nolint:exhaustive // a change makes no other decision
 		case event.Admitted:
-			w.Saw["a change let somebody go"]++
+			w.Saw["a change admits a waiting request"]++
 		case event.RejectClassDisabled:
-			w.Saw["a change sent somebody away"]++
+			w.Saw["a change rejects a waiting request"]++
 		}
 	}
 	_, s := w.trace.Around()

@@ -7,43 +7,43 @@ import (
 	"macronode/core/types"
 )
 
-// A client wants one thing at a time, and asks under one key until it knows.
+// A client makes one request at a time, under one key until it has the outcome.
 type client struct {
 	number    int    // among all
 	account   string // its own; two clients may share one
 	tenant    types.Tenant
-	mark      string // begins its keys
+	mark      string // prefix of its keys
 	want      *event.Request
-	doubts    bool         // what it wants may be done, and nobody said so
-	out       types.Ticket // asked, not answered; 0 when it is not waiting
-	nonce     types.Nonce  // what it believes to be next
-	told      types.Nonce  // the greatest expected one that it was told
+	doubts    bool         // the outcome of its request is unknown
+	out       types.Ticket // called, not answered; 0: none
+	nonce     types.Nonce  // the next nonce that it expects
+	answered  types.Nonce  // the largest expected nonce that it got
 	keys      int
 	refs      int
 	past      []*event.Request
-	holds     []hold         // that it has opened
-	asking    *event.Request // has read how far the index is, and not yet asked it
+	holds     []hold         // opened by it
+	asking    *event.Request // has read the mark of the index, and is not submitted yet
 	pass      pass           // at the gate
 	caller    types.KeyID
-	class     Class          // of what it wants
+	class     Class          // of its request
 	aims      bool           // at the goal
-	unused    bool           // its last ref was refused
-	crossed   bool           // its oldest key has asked for something else last
-	boss      bool           // asks as the boss
-	malformed bool           // what it wishes for is no operation, on purpose
-	sent      *event.Request // that, as it was asked
+	unused    bool           // its last ref was rejected
+	crossed   bool           // its oldest key was last used for another request
+	boss      bool           // uses the administrator's key
+	malformed bool           // its request is invalid on purpose
+	sent      *event.Request // the invalid request as sent
 }
 
-// hold is one that somebody was told of.
+// hold is a hold that was acknowledged.
 type hold struct {
 	id    types.TxID
 	asset []byte
-	tried bool       // to end it
+	tried bool       // a request to end it was made
 	to    types.Name // its beneficiary, if it has one
 }
 
-// people: the third shares its account with the first; the fourth belongs to a
-// tenant that has no key here.
+// people returns the clients: the third shares its account with the first; the fourth belongs to
+// a tenant without a key.
 func people() (all []*client) {
 	for i, account := range []string{"ann", "bob", "ann", "eve"} {
 		tenant := types.DefaultTenant
@@ -55,7 +55,7 @@ func people() (all []*client) {
 	return all
 }
 
-// move: wish for something, ask for it, or leave.
+// move makes a request, submits it, or cancels it.
 func (c *client) move(w *World) {
 	switch {
 	case c.out != 0 && w.odd("leave", 24, w.odds.leave):
@@ -75,10 +75,10 @@ func (c *client) move(w *World) {
 	}
 }
 
-// leave is to wait no longer: it will ask again, because it does not know.
+// leave cancels the request: the client retries later, because the outcome is unknown.
 func (c *client) leave(w *World) {
 	w.Saw["client left"]++
-	w.tell(clients, nobody, trouble, "%s leaves", c.account)
+	w.tell(clients, noLane, trouble, "%s leaves", c.account)
 	w.late = append(w.late, event.Cancel{Ticket: c.out})
 	w.promise.left[c.out] = true
 	delete(w.asked, c.out)
@@ -86,22 +86,22 @@ func (c *client) leave(w *World) {
 	w.settles(&c.pass, 0)
 }
 
-// giveUp leaves what is not known as it is: only the journal knows what became of it.
+// giveUp abandons a request with an unknown outcome: only the journal has it.
 func (w *World) giveUp(c *client) {
 	w.Saw["client gave up"]++
 	c.want, c.asking, c.doubts = nil, nil, false
 	_, c.nonce = w.balance(c.account, "EUR/2")
 }
 
-// insist is asking without anything else to do.
+// insist retries without other moves.
 func (c *client) insist(w *World) {
 	if c.want != nil && c.out == 0 {
 		c.ask(w)
 	}
 }
 
-// ask is two moves: how far the index is, and what it says. Some do not ask it, and some
-// have to ask again.
+// ask has two moves: read the mark of the index, and look up. Some skip the look-up, and some
+// have to repeat it.
 func (c *client) ask(w *World) {
 	if c.asking == nil {
 		in := *c.want
@@ -115,7 +115,7 @@ func (c *client) ask(w *World) {
 		}
 	}
 	if !w.admitted(&c.pass, c.arrival()) {
-		if c.pass.why == event.RejectClassDisabled { // strangers are not served here
+		if c.pass.why == event.RejectClassDisabled { // the class is not served
 			c.want, c.asking, c.doubts = nil, nil, false
 		}
 		return
@@ -131,12 +131,12 @@ func (c *client) ask(w *World) {
 	in.Ticket = types.NewTicket(uint32(w.ticket%8), w.ticket)
 	c.out, c.sent = in.Ticket, in
 	w.enter, w.asked[in.Ticket] = append(w.enter, in), c
-	if w.story != nil {
-		w.tell(clients, nobody, plain, "%s asks %s: %s", c.account, in.Key.Text, asks(in))
+	if w.recording != nil {
+		w.tell(clients, noLane, plain, "%s asks %s: %s", c.account, in.Key.Text, asks(in))
 	}
 	w.clerk.bar(in)
-	w.said.calls(c.number, in)
-	if w.odd("twin", 12, w.odds.twin) {
+	w.testified.calls(c.number, in)
+	if w.odd("twin", 12, w.odds.duplicate) {
 		w.double(c, in)
 	}
 	if c.aims && (c.class == w.goal.Class || w.goal.Class >= Barred) {
@@ -144,7 +144,7 @@ func (c *client) ask(w *World) {
 	}
 }
 
-// second is that of a request that is sent twice.
+// second is the copy of a request that is sent twice.
 type second struct {
 	want  *event.Request
 	of    *client
@@ -152,7 +152,7 @@ type second struct {
 	pass  *pass
 }
 
-// double sends a request a second time, as a proxy does that lost patience.
+// double sends a request a second time, as an impatient proxy does.
 func (w *World) double(c *client, in *event.Request) {
 	p := new(pass)
 	if !w.admitted(p, c.arrival()) {
@@ -163,13 +163,13 @@ func (w *World) double(c *client, in *event.Request) {
 	again.Items = slices.Clone(in.Items)
 	w.ticket++
 	again.Ticket = types.NewTicket(uint32(w.ticket%8), w.ticket)
-	w.enter, w.twins[again.Ticket] = append(w.enter, &again), second{&again, c, c.class, p}
+	w.enter, w.copies[again.Ticket] = append(w.enter, &again), second{&again, c, c.class, p}
 	w.clerk.bar(&again)
-	w.said.calls(c.number, &again)
-	w.tell(clients, nobody, trouble, "%s is sent twice", in.Key.Text)
+	w.testified.calls(c.number, &again)
+	w.tell(clients, noLane, trouble, "%s is sent twice", in.Key.Text)
 }
 
-// overtake lets the second who waits go first.
+// overtake reorders two waiting requests.
 func (w *World) overtake() {
 	if len(w.enter) < 2 || !w.odd("overtake", 8, w.odds.reorder) {
 		return

@@ -11,12 +11,11 @@ import (
 	"macronode/chaos/world"
 )
 
-// TestCorpus: what once failed, with a mutant in the house or before it was mended, does
-// not fail. That a log of a mutant fails with it on is chaos/mutants' TestCorpus, which also
-// makes it again. A log that diverges is of another version of the house: that is said, and its
-// life is played as far as it goes, dull where the log has nothing to say. Such a life is a
-// lawful one all the same, of choices that each could be: so no rule may break in it. What it
-// was kept for it need not meet any more, which is why only what has no mutant may stay so.
+// TestCorpus plays logs that failed in the past, with a mutant or before a bug was fixed: none
+// may fail now. That a mutant's log fails with the mutant is tested in chaos/mutants, which also
+// makes the logs. A log that diverges is from another version: that is logged, and the run is
+// played with world.Loose. It must still keep every rule; what it was stored for may no longer
+// happen, so only logs without a mutant may stay so.
 func TestCorpus(t *testing.T) {
 	names, err := filepath.Glob("testdata/corpus/*.log")
 	if err != nil || len(names) < 30 {
@@ -29,7 +28,7 @@ func TestCorpus(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		err = New(world.Replay(l)).Run()
+		err = New(Replay(l)).Run()
 		var d world.Diverged
 		if errors.As(err, &d) {
 			strayed++
@@ -45,8 +44,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCorpusIsSmall: each log has a line that says what it is of, and few surprises.
-func TestCorpusIsSmall(t *testing.T) {
+// TestCorpusLogsAreSmall: each log has a line that describes it, and few choices other than 0.
+func TestCorpusLogsAreSmall(t *testing.T) {
 	names, _ := filepath.Glob("testdata/corpus/*.log")
 	var left []int
 	for _, name := range names {

@@ -6,8 +6,8 @@ import (
 	"macronode/chaos/world"
 )
 
-// FuzzLife: whatever a life is drawn from, it keeps every rule. What the fuzzer keeps are
-// lives that reach code which none before them had. One that fails leaves its log.
+// FuzzLife: a run from any bytes keeps every rule. The fuzzer keeps runs that reach new code. A
+// failing one leaves its log.
 func FuzzLife(f *testing.F) {
 	for seed := range uint64(8) {
 		var l world.Log
@@ -26,7 +26,7 @@ func FuzzLife(f *testing.F) {
 	})
 }
 
-// drawn is the bytes that lead to l again.
+// drawn returns bytes that give l again.
 func drawn(l world.Log) (bytes []byte) {
 	for _, c := range l {
 		if c.Site == "moves" {
@@ -41,8 +41,8 @@ func drawn(l world.Log) (bytes []byte) {
 	return bytes
 }
 
-// TestDrawnIsTheLife: the bytes of a log lead to that life.
-func TestDrawnIsTheLife(t *testing.T) {
+// TestBytesOfLogGiveSameRun replays a log from its bytes.
+func TestBytesOfLogGiveSameRun(t *testing.T) {
 	for seed := range uint64(8) {
 		l, err := Recorded(Life(seed, 60))
 		if err != nil {

@@ -10,46 +10,44 @@ import (
 	meaning "macronode/models/ledger"
 )
 
-// A goal is the cell that a life is bent to: two of three lives have one, so that each
-// cell is the goal of some. What the cell needs is wished for first, and the world is as
-// kind, or as unkind, as its outcome wants it. It is chance all the same: nobody has to come
-// there.
+// A goal is the cell that a run aims at. Two thirds of the runs have one, so that each cell is
+// the goal of some. The run prefers what the cell needs, and the world creates the conditions of
+// its outcome. It is still random: not every run reaches its goal.
 type goal struct {
 	Cell
 	set    bool
-	waited bool // until the keys of before were forgotten
-	bent   bool // the world is being bent to it
+	waited bool // until earlier keys were evicted
+	bent   bool // the world creates the conditions
 }
 
-// goals is more than there are cells, whatever is added: a log means the same cell for long.
+// goals exceeds the number of cells, so that a log keeps its meaning when cells are added.
 const goals = 1 << 12
 
 // reachable are the cells that can be goals.
 var reachable = slices.DeleteFunc(Cells(), func(c Cell) bool { return c.Never() != "" })
 
-// aim draws the goal of a life.
+// aim draws the goal of a run.
 func (w *World) aim() {
 	if w.c.Choose("goal", 3) == 0 {
 		return
 	}
 	w.goal = goal{Cell: reachable[w.c.Choose("goal/cell", goals)%len(reachable)], set: true}
-	w.odds = odds{busy: 1, reorder: w.odds.reorder, twin: w.odds.twin}
+	w.odds = odds{busy: 1, reorder: w.odds.reorder, duplicate: w.odds.duplicate}
 }
 
-// wants reports that the outcome of the goal is one of these.
+// wants reports whether the outcome of the goal is one of these.
 func (g *goal) wants(any ...event.Problem) bool { return g.set && slices.Contains(any, g.Outcome) }
 
-// outlives reports that the goal is to be asked again when the key is forgotten: of one that
-// nobody was told of, whose ref is there.
+// outlives reports whether the goal is a retry after the key was evicted.
 func (w *World) outlives() bool {
 	g := &w.goal
 	return g.wants(event.RefUsed) && (g.Class == Plain || g.Class == Large)
 }
 
-// who is the client whose goal it is.
-func (w *World) who() *client {
+// goalClient returns the client of the goal.
+func (w *World) goalClient() *client {
 	switch {
-	case w.goal.Class == Stranger:
+	case w.goal.Class == NoKey:
 		return w.clients[3]
 	case w.goal.Class == Barred || w.goal.Class == Again || w.goal.Class == Other || w.goal.wants(event.CapacityExceeded):
 		return w.clients[1]
@@ -57,10 +55,10 @@ func (w *World) who() *client {
 	return w.clients[w.c.Choose("goal/who", 3)]
 }
 
-// bend brings about what the outcome of the goal needs once in is on its way.
+// bend creates what the outcome of the goal needs once in is submitted.
 func (w *World) bend(c *client, in *event.Request) {
 	if w.goal.bent {
-		return // others are moved for it
+		return // other clients move for it
 	}
 	w.goal.bent = true
 	defer func() { w.goal.bent = false }()
@@ -70,25 +68,25 @@ func (w *World) bend(c *client, in *event.Request) {
 		return
 	}
 	switch w.goal.Outcome {
-	case event.Busy: // others wait, and others of its own
+	case event.Busy: // other requests wait, of other clients and of its own
 		for _, other := range w.clients {
 			if other != c {
 				other.move(w)
 			}
 		}
 		fallthrough
-	case event.InProgress: // one is decided, one waits for it, one is too many
+	case event.InProgress: // one is decided, one waits for it, and one is too many
 		w.double(c, in)
 		w.double(c, in)
 		w.turn(len(w.enter))
-	case event.Unavailable: // it is told to end
+	case event.Unavailable: // a drain begins
 		w.draining = true
 		w.step(event.Signal{Kind: event.Drain})
 		w.pass(config().Drain.LameDuck)
 		w.turn(len(w.enter))
 	case event.OutcomeUnknown: // nothing is written
-		for _, other := range w.clients[:2] { // or who is forbidden to ask has nothing to wait for
-			if w.goal.Class == Stranger {
+		for _, other := range w.clients[:2] { // otherwise a forbidden client has nothing to wait for
+			if w.goal.Class == NoKey {
 				other.move(w)
 			}
 		}
@@ -99,7 +97,7 @@ func (w *World) bend(c *client, in *event.Request) {
 	}
 }
 
-// forget lets time go by until keys are forgotten, and makes the index keep up.
+// forget advances time until keys are evicted, and makes the index keep up.
 func (w *World) forget() {
 	for range 3 {
 		w.settle()
@@ -111,10 +109,10 @@ func (w *World) forget() {
 	w.settle()
 }
 
-// before is what the goal needs and is not there, as a wish; or nothing.
+// before returns an operation that the goal needs first, if any.
 func (c *client) before(w *World) (r event.Item, any bool) {
 	g := &w.goal
-	if g.Class == Malformed || g.Class == Stranger {
+	if g.Class == Malformed || g.Class == NoKey {
 		return r, false
 	}
 	ends := g.Op == event.Freeze || g.Op == event.Unfreeze
@@ -133,7 +131,7 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 		r = c.issue(12)
 		r.Ref.Text = c.named()
 		return r, true
-	case g.Class == OldRef && decided(g.Outcome) && !g.wants(event.RefUsed) && !c.unused: // it was refused, and its ref is free
+	case g.Class == OldRef && decided(g.Outcome) && !g.wants(event.RefUsed) && !c.unused: // it was rejected, and its ref is free
 		c.unused = true
 		c.refs++
 		r = event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(39), Nonce: b.NextNonce}
@@ -160,24 +158,24 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 	return r, false
 }
 
-// idles reports that c waits until there is no room: all that it needs it has.
+// idles reports whether c waits until the table is full: it has what it needs.
 func (c *client) idles(w *World) bool {
 	return w.goal.wants(event.CapacityExceeded) && !w.crowded(w.goal.Op)
 }
 
-// once reports that the goal is to ask again for what was refused for want of money, with a
-// nonce that nobody has used since.
+// once reports whether the goal is to retry a rejection for funds with a nonce that is still
+// unused.
 func (g *goal) once() bool {
 	return (g.Class == Again || g.Class == Other) && g.pays() &&
 		(g.wants(event.DailyLimitExceeded, event.CapacityExceeded, event.AccountFrozen) || g.wants(event.None) && g.Class == Other)
 }
 
-// holds reports that the goal needs an active hold.
+// holds reports whether the goal needs an active hold.
 func (g *goal) holds() bool {
 	return g.Op == event.Capture || g.Op == event.Release || g.Op == event.Batch && g.wants(event.HoldAmountExceeded, event.NotBeneficiary)
 }
 
-// need is how much money the goal needs.
+// need returns the amount that the goal needs.
 func (g *goal) need() uint64 {
 	if g.Class == Large || g.once() {
 		return 30
@@ -189,7 +187,7 @@ func (c *client) issue(amount uint64) event.Item {
 	return event.Item{Op: event.Issue, To: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(amount)}
 }
 
-// pay is a payment of c, or the money for it.
+// pay returns a payment of c, or an issue of the money for it.
 func (c *client) pay(w *World, b event.Balance, op event.Op, amount uint64) event.Item {
 	if b.Available.Less(types.MinorUnits(amount)) {
 		return c.issue(amount + 3)
@@ -205,7 +203,7 @@ func (c *client) pay(w *World, b event.Balance, op event.Op, amount uint64) even
 	return r
 }
 
-// later is what c cannot pay, and will ask again when it can.
+// later returns a payment that c cannot make now, and retries when it can.
 func (c *client) later(w *World, b event.Balance) event.Item {
 	g := &w.goal
 	r := event.Item{Op: g.Op, From: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(30), Nonce: b.NextNonce}
@@ -222,24 +220,24 @@ func (c *client) later(w *World, b event.Balance) event.Item {
 	return r
 }
 
-// elsewhere is an account that nobody pays to otherwise. The clerk's key covers it.
+// elsewhere is an account without other payments. The clerk's key covers it.
 const elsewhere = "shy"
 
-// crowded reports that there is no room for what an operation needs.
+// crowded reports whether a table is full for an operation.
 func (w *World) crowded(op event.Op) bool {
 	if op == event.Hold {
-		return w.audit.twin.Holds(types.DefaultTenant) >= limits().Ledger.TenantHolds
+		return w.audit.model.Holds(types.DefaultTenant) >= limits().Ledger.TenantHolds
 	}
-	return w.audit.twin.Accounts() >= limits().Ledger.TenantAccounts
+	return w.audit.model.Accounts() >= limits().Ledger.TenantAccounts
 }
 
-// spent is what has left an account today.
+// spent returns the debits of an account today.
 func (w *World) spent(c *client) uint64 {
-	return w.audit.twin.Left(meaning.Op{At: w.audit.at, Tenant: c.tenant, Kind: "burn", From: c.account, Asset: "EUR/2"}).Uint64()
+	return w.audit.model.Left(meaning.Op{At: w.audit.at, Tenant: c.tenant, Kind: "burn", From: c.account, Asset: "EUR/2"}).Uint64()
 }
 
-// fresh is the last hold that nobody has tried to end, and that has a beneficiary where the goal
-// needs one; below 0, there is none.
+// fresh returns the index of the last hold without a request to end it, with a beneficiary if the
+// goal needs one; negative if there is none.
 func (c *client) fresh(g *goal) int {
 	for i := len(c.holds) - 1; i >= 0; i-- {
 		if !c.holds[i].tried && (len(c.holds[i].to.Text) > 0 || !g.wants(event.NotBeneficiary)) {
@@ -249,7 +247,7 @@ func (c *client) fresh(g *goal) int {
 	return -1
 }
 
-// kept are the old requests of an operation.
+// kept returns the old requests of an operation.
 func (c *client) kept(op event.Op) (all []*event.Request) {
 	for _, r := range c.past {
 		if r.Op == op {
@@ -259,7 +257,7 @@ func (c *client) kept(op event.Op) (all []*event.Request) {
 	return all
 }
 
-// fills is what the others wish for while the goal is that there is no room.
+// fills returns the operations of the other clients while the goal is a full table.
 func (c *client) fills(w *World) (r event.Item) {
 	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
 	if w.goal.Op == event.Hold {

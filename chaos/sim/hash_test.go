@@ -9,10 +9,10 @@ import (
 	"macronode/core/types"
 )
 
-var twice = flag.Int("twice", 60, "how many lives are played twice")
+var twice = flag.Int("twice", 60, "number of runs that are played twice")
 
-// watching mixes the whole of a world into h at every question that it puts: all that a
-// step does is done between two of them.
+// watching mixes the whole world into h at every choice: every change happens between two of
+// them.
 type watching struct {
 	world.Chooser
 	w     *World
@@ -43,9 +43,9 @@ func hashed(t *testing.T, seed uint64) (types.Hash64, int) {
 	return c.h, c.asked
 }
 
-// TestSameAgain: a seed is the same life, step for step, however many processors there are
-// and whatever was allocated where.
-func TestSameAgain(t *testing.T) {
+// TestSeedIsDeterministic: a seed gives the same run, step by step, independent of processors and
+// memory addresses.
+func TestSeedIsDeterministic(t *testing.T) {
 	for seed := range uint64(*twice) {
 		was, asked := hashed(t, seed)
 		runtime.GC()

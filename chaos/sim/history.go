@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"macronode/chaos/recall"
-	"macronode/chaos/twin"
+	"macronode/chaos/refmodel"
 	"macronode/core/types"
 	"macronode/models/history"
 )
 
-// past is a history and its journal: one op for each outcome, however often and by how many
-// requests it was asked for.
+// past is a history and its journal: one operation per outcome, however many requests asked for
+// it.
 type past struct {
 	ops     []history.Op[ask, string]
 	entries []history.Entry
@@ -25,15 +25,14 @@ func (h *past) journal(yield func(history.Entry) bool) {
 	}
 }
 
-// itself is the node among clients.
+// itself is the client number of the node.
 const itself = 1 << 20
 
-// history makes one of what was said. The requests of one key are one op where they ask the
-// same and came to one outcome: it was called with the first of them that may have brought
-// it about, and returned with the first answer that told of it.
+// history makes the history of a testimony. Equal requests under one key with one outcome are one
+// operation: called with the first that may have caused it, and returned with the first answer.
 func (t *testimony) history(m *recall.Memory) (h past, err error) {
 	asked := map[string][]*history.Op[ask, string]{}
-	for _, r := range t.said {
+	for _, r := range t.testified {
 		ops := r.Ops()
 		for i := range ops {
 			switch op := &ops[i]; {
@@ -49,6 +48,9 @@ func (t *testimony) history(m *recall.Memory) (h past, err error) {
 	}
 	used := map[history.Key]bool{}
 	for n, e := range m.Entries {
+		if e.Tenant == storageTenant {
+			continue // no client of the wallet asked for it
+		}
 		at := history.Entry{Place: e.Place, Key: history.Key{Client: itself, Number: uint32(n + 1)}}
 		if e.Key == "" {
 			h.ops = append(h.ops, history.Op[ask, string]{Key: at.Key, Call: history.Always, Return: history.Never, Kind: history.Write, Ask: ask{over: e.Lapsed}})
@@ -72,7 +74,7 @@ func (t *testimony) history(m *recall.Memory) (h past, err error) {
 	return h, t.lost(&h, m)
 }
 
-// outcome is the op that a record is of, and that none before it was.
+// outcome returns the operation of a record.
 func outcome(asked []*history.Op[ask, string], e recall.Entry, used map[history.Key]bool) (of history.Op[ask, string], ok bool) {
 	first := history.Never
 	for _, op := range asked {
@@ -89,13 +91,13 @@ func outcome(asked []*history.Op[ask, string], e recall.Entry, used map[history.
 	return of, ok
 }
 
-// lost adds what was told and has no record.
+// lost adds answered operations without a record.
 func (t *testimony) lost(h *past, m *recall.Memory) error {
 	places := make(map[types.Position]bool, len(m.Entries))
 	for _, e := range m.Entries {
 		places[e.Place] = true
 	}
-	for _, r := range t.said {
+	for _, r := range t.testified {
 		for _, op := range r.Ops() {
 			if op.Kind == history.Write && op.Return < history.Never && !places[op.Place] {
 				if err := tells(&op); err != nil {
@@ -108,14 +110,14 @@ func (t *testimony) lost(h *past, m *recall.Memory) error {
 	return nil
 }
 
-// tells puts what matters of an answer in its place.
+// tells replaces an answer by its relevant part.
 func tells(op *history.Op[ask, string]) error {
 	if op.Return == history.Never {
 		return nil
 	}
-	what, at, err := twin.Gist([]byte(op.Answer))
+	what, at, err := refmodel.Gist([]byte(op.Answer))
 	if err == nil && at != op.Place {
-		err = errors.New("it stands elsewhere than it says")
+		err = errors.New("its position differs from its record")
 	}
 	if err != nil {
 		return fmt.Errorf("the answer at %v, %s: %w", op.Place, op.Answer, err)

@@ -11,13 +11,13 @@ import (
 	"macronode/core/types"
 )
 
-// index is what an indexer promises, and no more: it folds durable frames, some time;
-// of what it has folded, a table and its mark become durable together, some time; a
-// crash takes the rest, and sometimes all of it.
+// index has the guarantees of the real index and no more: it folds durable frames with a delay;
+// tables and their mark become durable together; a crash takes the rest, and sometimes
+// everything.
 type index struct {
 	seen map[idempotency.Key]command.PriorOutcome // of the frames ≤ mark
 	mark types.LSN
-	kept []kept // what is durable, oldest first: a crash finds the last
+	kept []kept // durable tables, oldest first: a crash keeps the last
 }
 
 type kept struct {
@@ -27,7 +27,7 @@ type kept struct {
 
 func newIndex() index { return index{seen: map[idempotency.Key]command.PriorOutcome{}} }
 
-// fold takes in the next durable frame.
+// fold folds the next durable frame.
 func (x *index) fold(w *World, s record.Sealed) {
 	if s.LSN != x.mark+1 {
 		w.fail("index-order", "the index folds %v after %v", s.LSN, x.mark)
@@ -47,6 +47,7 @@ func (x *index) fold(w *World, s record.Sealed) {
 			x.seen[idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}] = seen
 			batch = r.Kind == record.Batched
 		}
+		x.indexUsage(&s, &h, i, &r)
 		if len(r.Ref.Text) > 0 {
 			x.seen[idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}] = seen
 		}
@@ -54,7 +55,7 @@ func (x *index) fold(w *World, s record.Sealed) {
 	x.mark = s.LSN
 }
 
-// table makes all that was folded durable.
+// table makes the folded frames durable.
 func (x *index) table() {
 	copied := make(map[idempotency.Key]command.PriorOutcome, len(x.seen))
 	for k, s := range x.seen { //nolint:maporder // a copy
@@ -63,23 +64,28 @@ func (x *index) table() {
 	x.kept = []kept{{copied, x.mark}}
 }
 
-// crash is the index as the next start finds it: its last table, if the journal still
-// has what that holds. Else, and when it is lost, it is made again from the beginning.
+// crash restores the last table, if it belongs to the journal. Otherwise, or if it is lost, the
+// index is rebuilt.
 func (x *index) crash(w *World, last types.LSN) {
 	lost := w.c.Choose("index/lost", 4) == 1
 	if lost || len(x.kept) == 0 || x.kept[0].mark > last {
 		w.Saw["index lost"]++
 		if x.mark > 0 {
-			w.tell(indexes, nobody, trouble, "begins anew, was at %v", x.mark)
+			w.tell(indexes, noLane, trouble, "begins anew, was at %v", x.mark)
 		}
 		*x = newIndex()
 		return
 	}
 	x.seen, x.mark = x.kept[0].seen, x.kept[0].mark
-	x.table() // what is durable is not written to
+	x.table() // durable data is not changed
 }
 
-// look is what the index says of a request now. How far it had come was read before.
+// prior returns the outcome of a key, as of the mark that was read before.
+func (x *index) prior(t types.Tenant, key types.NameHash) command.PriorOutcome {
+	return x.seen[idempotency.Key{Tenant: t, Name: key}]
+}
+
+// look answers a look-up. The mark was read before.
 func (x *index) look(in *event.Request) {
 	in.Prior = x.seen[idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}]
 	for _, item := range in.Each {
@@ -90,15 +96,15 @@ func (x *index) look(in *event.Request) {
 	}
 }
 
-// table makes durable what the index has, and says so.
+// table makes the index durable, and reports it.
 func (w *World) table() {
 	w.index.table()
 	w.promise.indexed = max(w.promise.indexed, w.index.mark)
 	w.late = append(w.late, event.Indexed{Upto: w.index.mark})
-	w.tell(indexes, nobody, plain, "a table, to %v", w.index.mark)
+	w.tell(indexes, noLane, plain, "a table, to %v", w.index.mark)
 }
 
-// indexing is a move of the indexer: it folds a frame, or makes a table.
+// indexing is a move of the index: it folds a frame, or writes a table.
 func (w *World) indexing() {
 	if w.c.Choose("index/table", 4) == 1 {
 		w.table()
@@ -107,7 +113,7 @@ func (w *World) indexing() {
 	w.folds(1 + w.c.Choose("index/frames", 6))
 }
 
-// folds makes the index fold so many frames, or all.
+// folds folds a number of frames, or all.
 func (w *World) folds(most int) {
 	for range most {
 		if w.index.mark == w.fol.Mark() {
@@ -125,11 +131,10 @@ func (w *World) folds(most int) {
 	}
 }
 
-// later is a frame as the index gets it: one of the last from memory, an older one from the
-// journal.
+// later returns a frame from memory, or an older one from the journal.
 func (w *World) later(lsn types.LSN) (record.Sealed, error) {
-	if n := types.LSN(len(w.said.frames)); lsn+8 > n && lsn <= n && !w.unlawful {
-		return w.said.frames[lsn-1], nil
+	if n := types.LSN(len(w.testified.frames)); lsn+8 > n && lsn <= n && !w.unlawful {
+		return w.testified.frames[lsn-1], nil
 	}
 	return w.jour.Read(lsn)
 }

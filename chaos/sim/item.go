@@ -8,8 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// item makes up one operation; one that aims has what the goal's class is, and nothing else
-// that is special.
+// item draws an operation; one that aims has the property of the goal's class, and no other.
 func (c *client) item(w *World, last bool) (r event.Item) {
 	ops := []event.Op{event.Issue, event.Issue, event.Issue, event.Transfer, event.Burn, event.Hold, event.Capture, event.Release, event.Issue, event.Issue, event.Transfer, event.Burn,
 		event.Hold, event.Hold, event.Capture, event.Capture, event.Release, event.Unfreeze, event.Unfreeze, event.Freeze}
@@ -57,8 +56,8 @@ func (c *client) item(w *World, last bool) (r event.Item) {
 	return r
 }
 
-// refuser are the operations of the item for which a batch of the goal is refused; none, where
-// it is not, or for what is special about it.
+// refuser returns the operations for which a batch of the goal is rejected; none if it is not, or
+// if it is rejected for another property.
 func (g Cell) refuser() []event.Op {
 	switch g.Outcome {
 	case event.InsufficientFunds:
@@ -82,7 +81,7 @@ func (g Cell) refuser() []event.Op {
 	}
 }
 
-// featured are the operations of the item that has what is special, behind it.
+// featured returns the operations of the item with the property.
 func (g Cell) featured() []event.Op {
 	switch g.Class {
 	case Large:
@@ -94,7 +93,7 @@ func (g Cell) featured() []event.Op {
 	}
 }
 
-// ref gives an operation a name of the caller's own: a new one, or one of before.
+// ref gives an operation a ref: a new or an earlier one.
 func (c *client) ref(w *World, r *event.Item, aims bool) {
 	old := aims && c.refs > 0 && (w.goal.Class == OldRef || w.goal.Class >= Again && w.goal.wants(event.RefUsed))
 	if !old && !(aims && (w.outlives() || w.goal.wants(event.StaleIndexRead))) && w.c.Choose("ref", 5) != 1 {
@@ -109,10 +108,10 @@ func (c *client) ref(w *World, r *event.Item, aims bool) {
 	r.Ref.Text = c.named()
 }
 
-// named is the last ref of c.
+// named returns the last ref of c.
 func (c *client) named() []byte { return fmt.Appendf(nil, "%c%d", c.mark[0]&^32, c.refs) }
 
-// sides fills in who pays and who is paid.
+// sides sets payer and payee.
 func (c *client) sides(w *World, r *event.Item, aims bool) {
 	others := []string{"ann", "bob", "shop", "till", "cat", "dog", "eel"}
 	other := others[w.c.Choose("to", len(others))]
@@ -141,7 +140,7 @@ func (c *client) sides(w *World, r *event.Item, aims bool) {
 	case event.Freeze, event.Unfreeze:
 		r.Asset, r.Amount = types.Name{}, types.Amount{}
 		return
-	case event.Burn, event.Batch: // nobody is paid
+	case event.Burn, event.Batch: // no payee
 	}
 	r.Nonce = c.nonce
 	how := w.c.Choose("nonce", 11)
@@ -165,14 +164,14 @@ func (c *client) sides(w *World, r *event.Item, aims bool) {
 		}
 	case 9:
 		c.special(NonceHigh)
-		r.Nonce += 1000 // nobody comes there
+		r.Nonce += 1000 // never reached
 	case 10:
-		c.special(mixed) // right, if another of the account asks in between
+		c.special(mixed) // correct, if another request of the account comes in between
 		r.Nonce++
 	}
 }
 
-// until is the end of a hold: soon, later, or so far ahead that it may as well have none.
+// until draws the expiry of a hold: soon, later, or very far.
 func (c *client) until(w *World) types.Time {
 	long := []int{9_000, 60_000, 1000}[w.c.Choose("hold/long", 3)]
 	r := w.now.Wall.Add(time.Duration(w.c.Choose("hold/until", long)) * time.Millisecond)
@@ -185,7 +184,7 @@ func (c *client) until(w *World) types.Time {
 	return r
 }
 
-// ends fills in which hold is captured or released.
+// ends sets the hold that is captured or released.
 func (c *client) ends(w *World, r *event.Item, other string) {
 	which := len(c.holds) - 1 - w.c.Choose("hold/which", min(4, len(c.holds)))
 	if fresh := c.fresh(&w.goal); c.aims && fresh >= 0 && !w.goal.wants(event.HoldNotActive) {

@@ -13,15 +13,14 @@ import (
 	"macronode/core/types"
 )
 
-// summed makes a snapshot, unless the disks have it otherwise, and holds every one that is
-// there against what was promised.
+// summed makes a snapshot, unless a disk fails, and checks every existing snapshot.
 func (w *World) summed() {
-	if w.odds.snapshot > 0 && w.c.Choose("snapshot/now", 3) == 1 { // some lives have none
+	if w.odds.snapshot > 0 && w.c.Choose("snapshot/now", 3) == 1 { // some runs have none
 		w.snapshot()
 	}
 }
 
-// snapshot makes one.
+// snapshot makes a snapshot.
 func (w *World) snapshot() {
 	if w.odd("snapshot/crash", 3, w.odds.snapshot) {
 		w.kept.Fuse = w.c.Choose("snapshot/fuse", 30)
@@ -47,7 +46,7 @@ func (w *World) snapshot() {
 	case err == nil:
 	case errors.Is(err, world.ErrDead), errors.Is(err, world.ErrSync), errors.Is(err, world.ErrFull), errors.Is(err, world.ErrRead), errors.Is(err, world.ErrWrite):
 		w.Saw["snapshot failed"]++
-		w.tell(disk, nobody, trouble, "snapshot: %v", err)
+		w.tell(disk, noLane, trouble, "snapshot: %v", err)
 	default:
 		w.fail("snapshot", "snapshot: %v", err)
 	}
@@ -70,8 +69,8 @@ func place(h snapshot.Head) journalfile.From {
 	return journalfile.From{LSN: h.LSN, Root: h.Root, Journal: h.Journal}
 }
 
-// open recovers the journal: behind the newest snapshot from which that can be, and with
-// which the state is what it was promised to be then.
+// open recovers the journal from the newest usable snapshot, and compares the state with the one
+// at that time.
 func (w *World) open(st *state.State, each func([]record.Sealed) error) (from types.LSN, found journalfile.Found, err error) {
 	all, err := snapshot.List(w.kept)
 	if err != nil {
@@ -99,14 +98,14 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from ty
 		if lsn > 0 && err == nil {
 			w.Saw["began behind a snapshot"]++
 			w.note(over, "began behind a snapshot in which a hold is over")
-			w.tell(journal, nobody, again, "begins behind a snapshot of %v", lsn)
+			w.tell(journal, noLane, again, "begins behind a snapshot of %v", lsn)
 		}
 		return lsn, found, err
 	}
 	return 0, found, err
 }
 
-// rotten flips a bit of a snapshot: it is passed over, and nothing is lost.
+// rotten flips a bit of a snapshot: it is skipped, and nothing is lost.
 func (w *World) rotten() {
 	w.kept.Rot(w.c)
 	if _, err := w.recover(); err != nil {

@@ -5,26 +5,26 @@ import (
 	"macronode/core/types"
 )
 
-// clerk is an API key that the boss makes for one client, and ends again: what was
-// acknowledged of that is true for everybody who comes later.
+// clerk is an API key that the administrator creates for a client and revokes again. What was
+// acknowledged holds for every later process.
 type clerk struct {
 	id    types.KeyID
-	known bool                   // its making was acknowledged
-	ended map[types.KeyID]bool   // their ends were acknowledged
-	bars  map[types.Ticket]bool  // came with a key that had ended
-	admin map[types.Ticket]admin // asked by the boss
+	known bool                   // its creation was acknowledged
+	ended map[types.KeyID]bool   // acknowledged revocations
+	bars  map[types.Ticket]bool  // requests with a revoked key
+	admin map[types.Ticket]admin // requests of the administrator
 }
 
 type admin func(event.Reply)
 
 func newClerk() clerk { return clerk{id: 100, ended: map[types.KeyID]bool{}} }
 
-// reset is what a crash leaves: nobody waits any more.
+// reset cancels all waiting requests after a crash.
 func (k *clerk) reset() {
 	k.bars, k.admin = map[types.Ticket]bool{}, map[types.Ticket]admin{}
 }
 
-// keys is a move of the boss.
+// keys is a move of the administrator.
 func (w *World) keys() {
 	k, bob := &w.clerk, w.clients[1]
 	switch {
@@ -39,7 +39,7 @@ func (w *World) keys() {
 		in.Key.Accounts, _ = types.ParsePatterns("bob,sh*")
 		w.boss(in.Ticket, in, func(r event.Reply) {
 			if r.Problem == event.None {
-				w.Saw["key made"]++
+				w.Saw["key created"]++
 				k.known, bob.caller = true, id
 			}
 		})
@@ -48,7 +48,7 @@ func (w *World) keys() {
 		in := &event.RevokeKey{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: id}
 		w.boss(in.Ticket, in, func(r event.Reply) {
 			if r.Problem == event.None {
-				w.Saw["key ended"]++
+				w.Saw["key revoked"]++
 				k.ended[id] = true
 			}
 		})
@@ -60,14 +60,14 @@ func (w *World) boss(t types.Ticket, in event.Event, then admin) {
 	w.late = append(w.late, in)
 }
 
-// bar notes who comes with a key whose end was acknowledged.
+// bar notes requests with a key whose revocation was acknowledged.
 func (k *clerk) bar(in *event.Request) {
 	if k.ended[in.Caller] {
 		k.bars[in.Ticket] = true
 	}
 }
 
-// held checks, after a recovery, that ended keys are still nobody's.
+// held checks, after a recovery, that revoked keys are still revoked.
 func (k *clerk) held(w *World) {
 	for id := range k.ended { //nolint:maporder // all of them
 		if found, _ := w.fol.Find(id); !found.Revoked {

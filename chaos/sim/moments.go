@@ -9,12 +9,11 @@ import (
 	"macronode/core/types"
 )
 
-// Moves for moments that chance would rarely come to by itself. They are visitors', so that a
-// life with a wide gate has none.
+// Moves for rare situations. They are moves of visitors, so that a run with a wide gate has none.
 
-// brink: time goes by to just the end of a hold, and whoever has it asks before the node has
-// looked: to end it, to pay of it, or for a batch that will be taken back. Or somebody else
-// asks, and a snapshot is made of a hold that is over and stands. Who has none asks for one.
+// brink advances time to just before the expiry of a hold, and its client makes a request before
+// the node ends the hold: to end it, to capture it, or in a batch that is undone. Or another
+// request comes, and a snapshot is made with an expired hold. A client without a hold opens one.
 func (w *World) brink() {
 	c := w.clients[w.c.Choose("brink/who", 3)]
 	if c.out != 0 || c.doubts {
@@ -22,7 +21,7 @@ func (w *World) brink() {
 	}
 	c.want, c.asking, c.class, c.boss, c.aims = nil, nil, mixed, true, false
 	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
-	i := slices.IndexFunc(c.holds, func(h hold) bool { _, stands := w.audit.twin.Hold(h.id); return stands })
+	i := slices.IndexFunc(c.holds, func(h hold) bool { _, stands := w.audit.model.Hold(h.id); return stands })
 	if i < 0 {
 		item := c.pay(w, b, event.Hold, 2)
 		if item.Op == event.Hold {
@@ -31,7 +30,7 @@ func (w *World) brink() {
 		c.hurries(w, &event.Request{Item: item})
 		return
 	}
-	o, _ := w.audit.twin.Hold(c.holds[i].id)
+	o, _ := w.audit.model.Hold(c.holds[i].id)
 	w.gone(max(0, min(time.Minute, time.Duration(o.Until-w.now.Wall)*time.Millisecond)))
 	pay := event.Item{Op: event.Transfer, From: name(c.account), To: name("shop"), Asset: name("EUR/2"), Amount: types.MinorUnits(1), Nonce: b.NextNonce}
 	r := &event.Request{Item: pay}
@@ -40,7 +39,7 @@ func (w *World) brink() {
 		r.Item = event.Item{Op: event.Release, From: name(c.account), Hold: o.Hold, Asset: name(o.Asset)}
 	case 1:
 		r.Item = event.Item{Op: event.Capture, From: name(c.account), To: name(max(o.To, "shop")), Hold: o.Hold, Asset: name(o.Asset), Amount: types.MinorUnits(1)}
-	case 2: // the last of them can never be
+	case 2: // the last of them can never be done
 		r.Item, r.Atomic, r.Items = event.Item{Op: event.Batch}, true, []event.Item{pay, c.issue(500)}
 	case 3:
 		r.Item = c.issue(1)
@@ -50,8 +49,7 @@ func (w *World) brink() {
 	}
 }
 
-// spree: one asks for many small things, each under a key of its own, faster than the index
-// looks.
+// spree makes many small requests with a key each, faster than the index folds.
 func (w *World) spree() {
 	c := w.clients[w.c.Choose("spree/who", 3)]
 	if c.out != 0 || c.doubts {
@@ -65,7 +63,7 @@ func (w *World) spree() {
 	}
 }
 
-// hurries asks for r, and lets the node and its disk do what they can.
+// hurries submits r, and lets the node and its disk work.
 func (c *client) hurries(w *World, r *event.Request) {
 	c.want = c.sealed(w, r)
 	for n := 0; n < 3 && c.want != nil; n++ {
@@ -75,7 +73,7 @@ func (c *client) hurries(w *World, r *event.Request) {
 	}
 }
 
-// trusts: somebody believes the machine's clock, whatever the node thinks of it.
+// trusts: an operator trusts the machine's clock.
 func (w *World) trusts() {
 	if w.odds.clock > 0 {
 		w.swayed = true
@@ -83,14 +81,14 @@ func (w *World) trusts() {
 	}
 }
 
-// closes: the node is told to end while the gate is full.
+// closes begins a drain while the gate is full.
 func (w *World) closes() {
 	if !w.draining && w.odd("gate/closes", 24, w.odds.drain) {
 		w.drains()
 	}
 }
 
-// finds: somebody looks up what became of a key that a client has asked under.
+// finds looks up the outcome of a client's key.
 func (w *World) finds() {
 	c := w.clients[w.c.Choose("find/who", 3)]
 	if c.keys == 0 || len(w.clerk.admin) > 0 {
@@ -107,7 +105,7 @@ func (w *World) finds() {
 	w.boss(in.Ticket, in, func(r event.Reply) { w.foundBy(text, known, r) })
 }
 
-// foundBy holds what a look says against what was told before it.
+// foundBy compares a look-up with earlier answers.
 func (w *World) foundBy(key string, known []answer, r event.Reply) {
 	var s event.Status
 	w.node.Status(&s)
@@ -116,14 +114,14 @@ func (w *World) foundBy(key string, known []answer, r event.Reply) {
 			w.fail("found-otherwise", "%s was told to stand at %v, and is looked up: %+v", key, a.place, r)
 		}
 	}
-	switch r.Problem { //nolint:exhaustive // nothing was said of the key
+	switch r.Problem { //nolint:exhaustive // the others have no outcome
 	case event.None:
 		w.Saw["looked up, and found"]++
-		w.note(len(known) == 0, "looked up, and nobody was told before")
-		w.note(r.Position.LSN <= s.Forgot, "looked up, and the index alone has it")
+		w.note(len(known) == 0, "looked up before any answer")
+		w.note(r.Position.LSN <= s.Forgot, "looked up, and only the index has it")
 	case event.NotFound:
-		w.Saw["looked up, and nothing is there"]++
+		w.Saw["looked up, and not found"]++
 	case event.StaleIndexRead:
-		w.Saw["looked up, and sent back"]++
+		w.Saw["looked up with a stale index read"]++
 	}
 }

@@ -2,17 +2,18 @@ package sim
 
 import "macronode/chaos/world"
 
-// odds are drawn once a run, so that some runs are all storm and some nearly calm, and
-// each kind of trouble is at times the only one. Each is so many of the chances that its
-// kind is given; 0 is never.
+// odds are drawn once per run, so that some runs are stormy and some nearly calm, and each kind
+// of trouble is sometimes the only one. Each is a number of chances; 0 means never.
 type odds struct {
-	crash, leave, clock          int // of a few chances
-	sync, dir, write, read, full int
-	slow, pause, twin, reorder   int
-	drain                        int
-	gate                         int // narrowPermits, smallQuotas
-	snapshot                     int
-	busy                         int // no trouble at all, and much to do
+	crash, leave, clock             int // out of a few chances
+	sync, dir, write, read, full    int
+	slow, pause, duplicate, reorder int
+	drain                           int
+	gate                            int // narrowPermits, smallQuotas
+	snapshot                        int
+	busy                            int // no trouble and much work
+	storage                         int // storageFree, storagePaid
+	usage                           int // 1: the run has usage
 }
 
 func (o *odds) draw(c world.Chooser) {
@@ -23,22 +24,22 @@ func (o *odds) draw(c world.Chooser) {
 	}{
 		{"odds/crash", 4, &o.crash}, {"odds/leave", 4, &o.leave}, {"odds/clock", 4, &o.clock},
 		{"odds/sync", 3, &o.sync}, {"odds/dir", 3, &o.dir}, {"odds/write", 3, &o.write}, {"odds/read", 3, &o.read}, {"odds/full", 3, &o.full},
-		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.twin}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot}, {"odds/drain", 3, &o.drain}, {"odds/gate", 4, &o.gate},
+		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.duplicate}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot}, {"odds/drain", 3, &o.drain}, {"odds/gate", 4, &o.gate},
 	} {
 		*kind.to = c.Choose(kind.site, kind.n)
 	}
 	if c.Choose("odds/busy", 4) == 1 {
-		*o = odds{busy: 1, reorder: o.reorder, twin: o.twin}
+		*o = odds{busy: 1, reorder: o.reorder, duplicate: o.duplicate}
 	}
 }
 
-// odd reports what happens odds times of n. The dull answer is that it does not.
+// odd happens odds times in n. The default is that it does not.
 func (w *World) odd(site string, n, odds int) bool {
 	got := w.c.Choose(site, n)
 	return got > 0 && got <= odds
 }
 
-// around is 0, 1, -1, 2, -2 and so on, so that the dull answer is nothing.
+// around is 0, 1, -1, 2, -2 and so on, so that the default is 0.
 func around(got int) int {
 	if got%2 == 1 {
 		return got/2 + 1

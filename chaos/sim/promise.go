@@ -8,17 +8,16 @@ import (
 	"macronode/core/types"
 )
 
-// promises are all that anybody was ever told, and what the disk was heard to say.
-// No later recovery may contradict them.
+// promises are all answers, and all durable frames. No later recovery may contradict them.
 type promises struct {
-	hashes  map[types.LSN]types.Hash64 // of what outlives the process, after each frame
-	durable types.LSN                  // what the disk promised
-	records int                        // of the last frame: 0 for a time frame
-	saw     map[types.Ticket]types.LSN // the last frame when it was decided: what its reply may tell of
-	answers map[string][]answer        // by key, every one ever given
-	keys    []string                   // of answers, in the order of their first ones
-	left    map[types.Ticket]bool      // nobody waits for these any more
-	indexed types.LSN                  // the node was ever told
+	hashes  map[types.LSN]types.Hash64 // of the durable state, after each frame
+	durable types.LSN                  // last durable frame
+	records int                        // of the last frame: 0 for a heartbeat
+	saw     map[types.Ticket]types.LSN // the last frame at its decision: its reply may show it
+	answers map[string][]answer        // all answers, by key
+	keys    []string                   // of answers, in the order of the first answer
+	left    map[types.Ticket]bool      // cancelled
+	indexed types.LSN                  // reported to the node
 }
 
 type answer struct {
@@ -32,16 +31,15 @@ func (p *promises) begin(empty state.State) {
 	p.saw, p.answers, p.left = map[types.Ticket]types.LSN{}, map[string][]answer{}, map[types.Ticket]bool{}
 }
 
-// appended notes the state after a frame.
+// appended records the state after a frame.
 func (p *promises) appended(lsn types.LSN, h types.Hash64, records int) {
 	p.hashes[lsn], p.records = h, records
 }
 
 func (p *promises) decided(t types.Ticket, last types.LSN) { p.saw[t] = last }
 
-// told notes an answer. A replay is the same bytes as an answer before it, or the
-// first that came through.
-func (p *promises) told(w *World, want *event.Request, r event.Reply, got []byte) {
+// answered records an answer. A replay has the same bytes as the first answer that was delivered.
+func (p *promises) answered(w *World, want *event.Request, r event.Reply, got []byte) {
 	key := string(want.Key.Text)
 	for _, a := range p.answers[key] {
 		if a.place == r.Position {
@@ -65,7 +63,7 @@ func (p *promises) hold(w *World, last types.LSN) {
 	if last < p.durable {
 		w.fail("durable-lost", "recovered %v, durable was %v", last, p.durable)
 	}
-	for _, key := range p.keys { // in order: reading is what a disk does too
+	for _, key := range p.keys { // in order: reading is a choice of the disk too
 		for _, a := range p.answers[key] {
 			if got, _, _, err := w.fol.Render(nil, a.place); err != nil || !bytes.Equal(got, a.bytes) {
 				w.fail("answer-lost", "%s was told\n%s, now\n%s", key, a.bytes, got)

@@ -10,27 +10,25 @@ import (
 	"macronode/core/types"
 )
 
-// reply is what comes back for a ticket.
+// reply handles the reply to a ticket.
 func (w *World) reply(r event.Reply) {
 	if then := w.clerk.admin[r.Ticket]; then != nil {
 		delete(w.clerk.admin, r.Ticket)
 		then(r)
 		return
 	}
-	if w.clerk.bars[r.Ticket] && !blank(r.Problem) && r.Problem != event.Forbidden {
-		w.fail("revoked-key", "a key that was revoked: %+v", r)
-	}
-	if r.After > w.fol.Mark() || r.After > w.promise.durable {
-		w.fail("reply-before-frame", "a reply before its frame: %+v, folded %v, durable %v", r, w.fol.Mark(), w.promise.durable)
+	w.checkReply(r)
+	if w.storageReply(r) || w.usageReply(r) {
+		return
 	}
 	if lasts(r.Problem) {
 		w.fail("refusal-without-record", "%v is told and not kept: %+v", r.Problem, r)
 	}
 	if r.Problem != event.None {
-		w.said.returns(r, nil)
+		w.testified.returns(r, nil)
 	}
-	if two, ok := w.twins[r.Ticket]; ok {
-		delete(w.twins, r.Ticket)
+	if two, ok := w.copies[r.Ticket]; ok {
+		delete(w.copies, r.Ticket)
 		w.settles(two.pass, 300)
 		w.again(two, r)
 		return
@@ -48,9 +46,9 @@ func (w *World) reply(r event.Reply) {
 	if at := w.promise.saw[r.Ticket]; !blank(r.Problem) && !r.Replayed && at > w.fol.Mark() {
 		w.fail("refusal-before-frame", "%v tells of %v, folded %v", r.Problem, at, w.fol.Mark())
 	}
-	w.Saw["told "+r.Problem.Code()]++
-	if w.story != nil {
-		w.tell(clients, decider, told, "%s: %s", c.want.Key.Text, answers(r))
+	w.Saw["replied "+r.Problem.Code()]++
+	if w.recording != nil {
+		w.tell(clients, decider, answeredTone, "%s: %s", c.want.Key.Text, answers(r))
 	}
 	w.counts(c, c.sent, c.class, r)
 	if w.asleep && r.Problem == event.OutcomeUnknown {
@@ -63,19 +61,19 @@ func (w *World) reply(r event.Reply) {
 	case event.None:
 		c.learn(w, r)
 	case event.NonceAhead:
-		if c.want.Op != event.Batch { // there it is the one after those of the items before
-			c.nonce, c.told = r.Nonce, max(c.told, r.Nonce)
+		if c.want.Op != event.Batch { // there it follows from the items before
+			c.nonce, c.answered = r.Nonce, max(c.answered, r.Nonce)
 		}
 		c.want = nil
 	case event.OutcomeUnknown:
 		c.doubts = true
 		return
 	case event.Busy, event.Unavailable, event.InProgress, event.IdempotencyCapacity:
-		return // it asks again, under the same key
+		return // it retries under the same key
 	case event.Forbidden:
 		c.forbidden(w, r)
 	case event.IdempotencyConflict:
-		if !w.said.otherwise(c.number, c.want) {
+		if !w.testified.otherwise(c.number, c.want) {
 			w.fail("conflict", "conflict on a key that never asked anything else: %s", c.want.Key.Text)
 		}
 		c.want = nil
@@ -84,7 +82,17 @@ func (w *World) reply(r event.Reply) {
 	}
 }
 
-// forbidden is fair to who has no key here, or another's, and to nobody else.
+// checkReply checks what holds for every reply.
+func (w *World) checkReply(r event.Reply) {
+	if w.clerk.bars[r.Ticket] && !blank(r.Problem) && r.Problem != event.Forbidden {
+		w.fail("revoked-key", "a key that was revoked: %+v", r)
+	}
+	if r.After > w.fol.Mark() || r.After > w.promise.durable {
+		w.fail("reply-before-frame", "a reply before its frame: %+v, folded %v, durable %v", r, w.fol.Mark(), w.promise.durable)
+	}
+}
+
+// forbidden is correct for clients without a key or with the key of another account only.
 func (c *client) forbidden(w *World, r event.Reply) {
 	switch {
 	case c.tenant != boss.Tenant:
@@ -96,8 +104,8 @@ func (c *client) forbidden(w *World, r event.Reply) {
 	}
 }
 
-// blank problems tell nothing that a crash could take back. The list is written out
-// here, because the node's own is what is on trial.
+// blank problems show nothing that a crash could undo. The list is repeated here, because the
+// node's own is under test.
 func blank(p event.Problem) bool {
 	switch p {
 	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead, event.BadRequest:
@@ -107,18 +115,18 @@ func blank(p event.Problem) bool {
 	}
 }
 
-// again is the answer to a request that was sent twice: the same as the first's, or none.
+// again checks the answer to the copy of a request: that of the first, or none.
 func (w *World) again(two second, r event.Reply) {
 	want := two.want
 	w.counts(two.of, want, two.class, r)
-	w.Saw["twin told "+r.Problem.Code()]++
+	w.Saw["copy got "+r.Problem.Code()]++
 	if r.Problem != event.None {
 		return
 	}
 	answer, _, _, err := w.fol.Render(nil, r.Position)
 	if err == nil {
-		w.said.returns(r, answer)
-		w.promise.told(w, want, r, answer)
+		w.testified.returns(r, answer)
+		w.promise.answered(w, want, r, answer)
 		return
 	}
 	if !w.unread(err) {
@@ -126,7 +134,7 @@ func (w *World) again(two second, r event.Reply) {
 	}
 }
 
-// unread reports that err is the disk's, so that nobody was told.
+// unread reports whether err is a disk error, so that no answer was sent.
 func (w *World) unread(err error) bool {
 	if errors.Is(err, world.ErrRead) {
 		w.Saw["an answer that the disk did not give"]++
@@ -134,8 +142,7 @@ func (w *World) unread(err error) bool {
 	return w.disk.Dead() || errors.Is(err, world.ErrRead) || w.harmed && errors.Is(err, journalfile.ErrDamaged)
 }
 
-// lasts reports that a problem is an outcome: the key shows it again, so a record has it.
-// This list is written out as well.
+// lasts reports whether a problem is stored, so that a record has it. This list is repeated too.
 func lasts(p event.Problem) bool {
 	switch p {
 	case event.AmountLimitExceeded, event.SupplyLimitExceeded, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.HoldNotActive, event.NotBeneficiary, event.HoldAmountExceeded:
@@ -145,17 +152,17 @@ func lasts(p event.Problem) bool {
 	}
 }
 
-// comesAgain reports that what c wants may be asked again: not what has a nonce that may
-// become right, nor a batch that may use a ref twice.
+// comesAgain reports whether a request may be repeated later: not with a nonce that may become
+// valid, nor a batch that may use a ref twice.
 func (c *client) comesAgain() bool {
 	return c.class < NonceHigh && !(c.class == OldRef && c.want.Op == event.Batch) || c.class == Again || c.class == Other
 }
 
-// learn reads an answer, which is true for ever.
+// learn handles an answer, which is permanent.
 func (c *client) learn(w *World, r event.Reply) {
 	answer, status, owner, err := w.fol.Render(nil, r.Position)
 	if err != nil && w.unread(err) {
-		return // nobody was told
+		return // the answer was not sent
 	}
 	if err != nil || owner != c.tenant {
 		w.fail("no-answer", "no answer at %v for tenant %d: %s", r.Position, owner, answer)
@@ -167,8 +174,8 @@ func (c *client) learn(w *World, r event.Reply) {
 	if r.Replayed && r.Position.LSN <= w.audit.forgot {
 		w.Saw["replayed of the index"]++
 	}
-	w.said.returns(r, answer)
-	w.promise.told(w, c.want, r, answer)
+	w.testified.returns(r, answer)
+	w.promise.answered(w, c.want, r, answer)
 	if !r.Replayed && c.comesAgain() {
 		c.past = append(c.past, c.want)
 	}

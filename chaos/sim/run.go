@@ -14,50 +14,77 @@ import (
 	"macronode/core/types"
 )
 
-// New is a world that begins with an empty disk. All that happens in it is what c
-// answers.
+// New returns a world with an empty disk. c determines everything that happens.
 func New(c world.Chooser) *World {
 	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{}, GateCells: map[GateCell]int{},
-		asked: map[types.Ticket]*client{}, twins: map[types.Ticket]second{}, rate: even}
-	w.disk.Hurt, w.disk.Told, w.made = w.hurt, w.names, map[string]int{}
+		asked: map[types.Ticket]*client{}, copies: map[types.Ticket]second{}, rate: even}
+	w.disk.Hurt, w.disk.OnOperation, w.made = w.hurt, w.names, map[string]int{}
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
-	w.said = newTestimony(len(w.clients))
+	w.testified = newTestimony(len(w.clients))
 	w.promise.begin(state.New(limits(), 0))
 	return w
 }
 
-// mostMoves is how long a life can be.
+// mostMoves is the largest number of moves of a run.
 const mostMoves = 1 << 16
 
-// Life is the choices of a seed, for a life of so many moves. Most seeds roll dice; every
-// fourth has its likes, so that one side of the node is starved for long, and then another.
+// Life returns the choices of a seed, for a run of a number of moves. Most seeds are uniform;
+// every fourth uses world.Priority, which starves one side of the node for long, and then
+// another.
 func Life(seed uint64, moves int) world.Chooser {
 	c := world.Chooser(world.NewSeeded(seed))
 	if seed%4 == 3 {
 		c = world.Priority(seed, int(seed/4%6), "move", "client")
 	}
 	c = world.Given(c, "goal/cell", int(seed%goals)) // each as often as any other
+	c = world.Given(c, "odds/storage", storageOdds(seed))
+	c = world.Given(c, "odds/usage", usageOdds(seed))
 	return world.Given(c, "moves", moves)
 }
 
-// Steps are the sites at which a step of a life begins: what is between two of them can be
+// storageOdds returns whether a seed has storage: two of eight have, one with a price.
+func storageOdds(seed uint64) int {
+	switch types.Hash64(0).Mix(seed) % 8 {
+	case 0:
+		return storageFree
+	case 1:
+		return storagePaid
+	}
+	return 0
+}
+
+// usageOdds returns whether a seed has usage: one of eight has, and no storage.
+func usageOdds(seed uint64) int {
+	if types.Hash64(0).Mix(seed)%8 == 2 {
+		return 1
+	}
+	return 0
+}
+
+// addedSites are those that older logs lack; their choice 0 changes nothing.
+var addedSites = [...]string{"odds/storage", "odds/usage"}
+
+// Replay returns the choices of a log.
+func Replay(l world.Log) world.Chooser { return world.Replay(l, addedSites[:]...) }
+
+// Steps are the sites at which a step of a run begins: the choices between two of them can be
 // left out.
 func Steps() []string { return []string{"move", "calm"} }
 
-// A Failure is a rule that was not kept.
+// A Failure is a violated rule.
 type Failure struct {
-	Rule string // its short name, which stays the same however small the run is made
-	Says string
-	Move int           // after so many of the life's moves
-	View node.SpecView // of the node then
+	Rule string // its short name, which is the same for a shrunk run
+	Text string
+	Move int           // number of moves so far
+	View node.SpecView // view of the node at that time
 }
 
 func (f *Failure) Error() string {
-	return fmt.Sprintf("%s, at move %d: %s\nthe node: %+v", f.Rule, f.Move, f.Says, f.View)
+	return fmt.Sprintf("%s, at move %d: %s\nthe node: %+v", f.Rule, f.Move, f.Text, f.View)
 }
 
-// Run is a whole life. It returns a *Failure, or world.Diverged when c is the replay of a
-// run that asked other questions: then nothing is known.
+// Run makes a whole run. It returns a *Failure, or world.Diverged if c replays a log of another
+// version.
 func (w *World) Run() (err error) {
 	defer func() {
 		r := recover()
@@ -76,7 +103,7 @@ func (w *World) Run() (err error) {
 	return nil
 }
 
-// Rule is the rule that was broken, of an error of Run; empty when none was.
+// Rule returns the violated rule of an error of Run; "" if none.
 func Rule(err error) string {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -85,13 +112,15 @@ func Rule(err error) string {
 	return ""
 }
 
-// Failed is the rule that a run of c breaks.
+// Failed returns the rule that a run of c violates.
 func Failed(c world.Chooser) string { return Rule(New(c).Run()) }
 
 func (w *World) live() {
 	moves := w.c.Choose("moves", mostMoves)
 	w.odds.draw(w.c)
 	w.aim()
+	w.odds.storage = w.c.Choose("odds/storage", 3)
+	w.odds.usage = w.c.Choose("odds/usage", 2)
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
@@ -102,10 +131,12 @@ func (w *World) live() {
 			w.config.Quotas[i] = quota.Rule{}
 		}
 	}
-	if w.odds.gate > 0 && w.c.Choose("gate/all-keys", 3) == 1 { // one tenant may have all there are
+	if w.odds.gate > 0 && w.c.Choose("gate/all-keys", 3) == 1 { // one tenant may have all slots
 		w.limits.Idempotency.PerTenant = w.limits.Idempotency.Keys
 		w.config.State = w.limits
 	}
+	w.beginStorage()
+	w.beginUsage()
 	if w.c.Choose("checks", 4) != 0 {
 		w.checks = 8
 	}
@@ -127,6 +158,12 @@ func (w *World) live() {
 	if w.certify(); w.err != nil {
 		return
 	}
+	if w.certifyStorage(); w.err != nil {
+		return
+	}
+	if w.certifyUsage(); w.err != nil {
+		return
+	}
 	w.unlawful = true
 	switch ending {
 	case 1:
@@ -142,26 +179,26 @@ func (w *World) live() {
 	}
 }
 
-// fail notes the first rule that is broken.
+// fail records the first violated rule.
 func (w *World) fail(rule, format string, args ...any) {
 	if w.err != nil {
 		return
 	}
-	w.err = &Failure{Rule: rule, Says: fmt.Sprintf(format, args...), Move: w.moved}
+	w.err = &Failure{Rule: rule, Text: fmt.Sprintf(format, args...), Move: w.moved}
 	if w.node != nil {
 		w.node.SpecView(&w.err.View)
 	}
-	w.tell(decider, nobody, wrong, "%s", rule)
+	w.tell(decider, noLane, wrong, "%s", rule)
 }
 
-// panicked names a panic: by what it says, without the numbers in it.
+// panicked returns the text of a panic without its numbers.
 func panicked(r any) string {
 	return "panic: " + numbers.ReplaceAllString(fmt.Sprint(r), "#")
 }
 
 var numbers = regexp.MustCompile(`\b(0x[0-9a-f]+|\d+)\b`)
 
-// places are those lines of the product that a panic came through, the last first.
+// places returns the lines of the product in a panic's stack, the last first.
 func places() (all string) {
 	var pc [64]uintptr
 	for frames := runtime.CallersFrames(pc[:runtime.Callers(2, pc[:])]); ; {
@@ -176,7 +213,7 @@ func places() (all string) {
 	}
 }
 
-// label is the invariant that a Check names first.
+// label returns the invariant that a Check reports first.
 func label(err error) string {
 	name, _, _ := strings.Cut(err.Error(), ":")
 	return name

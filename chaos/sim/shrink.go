@@ -7,28 +7,28 @@ import (
 	"macronode/chaos/world"
 )
 
-// Recorded is the life of c with its log; err as of Run.
+// Recorded makes a run of c and returns its log; err as of Run.
 func Recorded(c world.Chooser) (l world.Log, err error) {
 	err = New(world.Recorded(c, &l)).Run()
 	return l, err
 }
 
-// Shrink makes the log of a life that fails small, within so many lives, and says how many
-// it took. The life of what it returns breaks the same rule.
+// Shrink reduces the log of a failing run, within a number of runs, and returns how many it took.
+// The result violates the same rule.
 func Shrink(l world.Log, most int) (small world.Log, rule string, lives int) {
 	s := world.Shrinker{Run: Failed, Steps: Steps(), Most: most}
 	small, rule = s.Shrink(l)
 	return small, rule, s.Runs
 }
 
-// Save writes a log, behind lines for people.
-func Save(name string, l world.Log, said ...string) error {
+// Save writes a log after comment lines.
+func Save(name string, l world.Log, testified ...string) error {
 	text, err := l.MarshalText()
 	if err != nil {
 		return err
 	}
 	head := ""
-	for _, line := range said {
+	for _, line := range testified {
 		head += "# " + line + "\n"
 	}
 	if err := os.WriteFile(name, append([]byte(head), text...), 0o600); err != nil {

@@ -9,15 +9,15 @@ import (
 	"macronode/chaos/world"
 )
 
-// liar is a world whose disk never syncs: against the law, so that every life with a crash
-// in it fails.
+// liar is a world whose disk never syncs, which a correct disk never does: every run with a crash
+// fails.
 func liar(c world.Chooser) *World {
 	w := New(c)
-	w.disk.Told = func(op, _ string) { w.disk.LoseSync = op == "sync" }
+	w.disk.OnOperation = func(op, _ string) { w.disk.LoseSync = op == "sync" }
 	return w
 }
 
-// lied are the logs of the lives of liars that fail: nearly all do.
+// lied returns the logs of failing runs of liars: nearly all fail.
 func lied(t *testing.T) (all []world.Log) {
 	t.Helper()
 	const lives = 16
@@ -28,14 +28,14 @@ func lied(t *testing.T) (all []world.Log) {
 		}
 	}
 	if len(all) < lives/2 {
-		t.Fatalf("a disk that keeps nothing is believed: %d lives of %d fail", len(all), lives)
+		t.Fatalf("a disk that keeps nothing passes: %d of %d runs fail", len(all), lives)
 	}
 	return all
 }
 
-// TestLogIsTheRun: the log of a life that failed replays to the same failure, word for
-// word, also when it was written down in between.
-func TestLogIsTheRun(t *testing.T) {
+// TestLogReplaysFailure: the log of a failing run replays to the same failure, word for word,
+// also after it was saved and loaded.
+func TestLogReplaysFailure(t *testing.T) {
 	l := lied(t)[0]
 	name := filepath.Join(t.TempDir(), "life.log")
 	if err := Save(name, l, "a liar"); err != nil {
@@ -51,9 +51,9 @@ func TestLogIsTheRun(t *testing.T) {
 	}
 }
 
-// TestShrunkLives: a log that was made small fails the same, and has nearly no surprises
-// left, well within the lives that it was given.
-func TestShrunkLives(t *testing.T) {
+// TestShrunkLogsFailAlike: a shrunk log fails alike, has nearly no choices other than 0, and took
+// far fewer runs than permitted.
+func TestShrunkLogsFailAlike(t *testing.T) {
 	for _, l := range lied(t) {
 		rule := Rule(liar(world.Replay(l)).Run())
 		s := world.Shrinker{Run: func(c world.Chooser) string { return Rule(liar(c).Run()) }, Steps: Steps(), Most: 3000}
@@ -62,13 +62,13 @@ func TestShrunkLives(t *testing.T) {
 			t.Fatalf("%s became %s, and replays to %s", rule, same, again)
 		}
 		if left := small.Surprises(); left > 30 || s.Runs >= s.Most {
-			t.Errorf("%s: %d of %d surprises are left, after %d lives", rule, left, l.Surprises(), s.Runs)
+			t.Errorf("%s: %d of %d choices are left, after %d runs", rule, left, l.Surprises(), s.Runs)
 		}
 	}
 }
 
-// TestDivergedIsNoFailure: a log that asks for what is not asked any more proves nothing.
-func TestDivergedIsNoFailure(t *testing.T) {
+// TestDivergedReplayIsNotAFailure: a log with other choices proves nothing.
+func TestDivergedReplayIsNotAFailure(t *testing.T) {
 	l, err := Recorded(Life(1, 20))
 	if err != nil {
 		t.Fatal(err)
@@ -76,16 +76,16 @@ func TestDivergedIsNoFailure(t *testing.T) {
 	l[2].Site = "odds/of-another-version"
 	var d world.Diverged
 	if err = New(world.Replay(l)).Run(); !errors.As(err, &d) || d.At != 2 || Rule(err) != "" {
-		t.Fatalf("said %v", err)
+		t.Fatalf("got %v", err)
 	}
 }
 
-// TestPanicIsAFailure: a panic of the product is a rule that was broken, named without
-// the numbers in it.
-func TestPanicIsAFailure(t *testing.T) {
+// TestPanicIsReportedAsFailure: a panic of the product is a violated rule, named by its text
+// without numbers.
+func TestPanicIsReportedAsFailure(t *testing.T) {
 	w := New(Life(1, 20))
-	w.disk.Told = func(string, string) { _ = []int{1}[len(w.Saw)+7] }
+	w.disk.OnOperation = func(string, string) { _ = []int{1}[len(w.Saw)+7] }
 	if err := w.Run(); Rule(err) != "panic: runtime error: index out of range [#] with length #" {
-		t.Fatalf("said %v", err)
+		t.Fatalf("got %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"macronode/core/types"
 )
 
-// A step is seen by what came, what it found, and what came of it.
+// A step is an event, the state before it, and its effects.
 type step struct {
 	in            event.Event
 	before, after *event.Status
@@ -17,55 +17,56 @@ type step struct {
 	replies       []event.Reply
 }
 
-// sees notes a step that met something else on its way: a coincidence that is easily wrong.
+// sees notes error-prone coincidences of a step.
 func (w *World) sees(s *step) {
 	before, after := s.before, s.after
-	ails := func(c types.Condition) bool { return before.DegradedBy.Has(c) }
-	switch in := s.in.(type) { //nolint:gochecksumtype // the others meet nothing
+	degradedBy := func(c types.Condition) bool { return before.DegradedBy.Has(c) }
+	switch in := s.in.(type) { //nolint:gochecksumtype // the others have none
 	case *event.Request:
-		told := len(s.replies) > 0 && s.replies[0].Ticket == in.Ticket
-		replayed := told && s.replies[0].Replayed
-		w.note(replayed && ails(types.JournalStalled), "replayed while the disk stalls")
-		w.note(replayed && ails(types.JournalFailed), "replayed of a journal that has failed")
+		answered := len(s.replies) > 0 && s.replies[0].Ticket == in.Ticket
+		replayed := answered && s.replies[0].Replayed
+		w.note(replayed && degradedBy(types.JournalStalled), "replayed while the disk stalls")
+		w.note(replayed && degradedBy(types.JournalFailed), "replayed of a journal that has failed")
 		w.note(s.begun && before.Phase == types.LameDuck, "decided in the lame duck")
-		w.note(s.begun && ails(types.IndexBehind), "the index is down, and a key is new")
+		w.note(s.begun && degradedBy(types.IndexBehind), "the index is down, and a key is new")
 	case event.Applied:
 		w.note(slices.ContainsFunc(s.replies, func(r event.Reply) bool { return r.Replayed }), "a replay waited for the disk")
 		w.note(len(s.replies) > 0 && before.Phase == types.Draining, "answered in a drain")
 	case event.Durable:
-		w.note(ails(types.JournalStalled) && !ails(types.JournalFailed), "a stall is over")
-		w.note(ails(types.JournalFailed), "the disk answers, and was given up")
+		w.note(degradedBy(types.JournalStalled) && !degradedBy(types.JournalFailed), "a stall is over")
+		w.note(degradedBy(types.JournalFailed), "the disk answers, and was given up")
 	case event.Signal:
 		ends := in.Kind != event.AcceptClock && before.Phase < types.LameDuck
-		w.note(ends && ails(types.JournalStalled), "told to end while the disk stalls")
-		w.note(ends && ails(types.JournalFailed), "told to end behind a journal that has failed")
-		w.note(in.Kind == event.AcceptClock && ails(types.ClockUntrusted), "a clock that is doubted is believed by word")
+		w.note(ends && degradedBy(types.JournalStalled), "drain while the disk stalls")
+		w.note(ends && degradedBy(types.JournalFailed), "drain after a journal failure")
+		w.note(in.Kind == event.AcceptClock && degradedBy(types.ClockUntrusted), "an untrusted clock is accepted by an operator")
 	case *event.RevokeKey:
-		w.note(s.begun && w.waiting(in.Key), "a key ends while what it asked waits")
+		w.note(s.begun && w.waiting(in.Key), "a key is revoked while its request waits")
 	case *event.ApplyPolicy:
-		w.note(before.OpenCircuits != 0, "a change while a breaker is open")
-		w.note(ails(types.JournalStalled), "a change while the disk stalls")
-		w.note(ails(types.IndexBehind), "a change while the index is behind")
+		w.note(before.OpenCircuits != [event.NumCallers]uint64{}, "a change while a breaker is open")
+		w.note(degradedBy(types.JournalStalled), "a change while the disk stalls")
+		w.note(degradedBy(types.IndexBehind), "a change while the index is behind")
 		w.note(before.Phase >= types.LameDuck, "a change in a drain")
 	}
-	w.note(after.OpenCircuits&^before.OpenCircuits != 0 && after.Phase >= types.LameDuck, "a breaker opens in a drain")
-	w.note(after.AbortedReplies > before.AbortedReplies, "ended, and gave up who waited")
+	opens := func(by event.Callers) bool { return after.OpenCircuits[by]&^before.OpenCircuits[by] != 0 }
+	w.note((opens(event.Authenticated) || opens(event.Anonymous)) && after.Phase >= types.LameDuck, "a breaker opens in a drain")
+	w.note(after.AbortedReplies > before.AbortedReplies, "drain gave up waiting replies")
 	w.note(int(after.Keys) > w.limits.Idempotency.Keys*7/8, "the window of keys is nearly full")
 }
 
-// note counts what is.
+// note counts what is true.
 func (w *World) note(is bool, what string) {
 	if is {
 		w.Saw[what]++
 	}
 }
 
-// waiting reports that somebody waits who has asked by a key.
+// waiting reports whether a request of a key waits.
 func (w *World) waiting(by types.KeyID) bool {
 	return slices.ContainsFunc(w.clients, func(c *client) bool { return c.out != 0 && c.sent.Caller == by })
 }
 
-// leavesBehind notes what a process left behind that is there no more: what was under way.
+// leavesBehind notes what was in progress when a process ended.
 func (w *World) leavesBehind() {
 	var s event.Status
 	if w.node.Status(&s); s.Phase == types.Stopped {
@@ -84,15 +85,15 @@ func (w *World) comesUpon(st *state.State, frames []record.Sealed) {
 	}
 	h, _, err := record.Open(frames[len(frames)-1].Body)
 	w.note(err == nil && h.Count == 0, "began behind a time frame")
-	w.note(w.promise.durable < st.LSN && st.LSN < w.went, "a part of what was not durable is there")
+	w.note(w.promise.durable < st.LSN && st.LSN < w.went, "a part of the unsynced data is there")
 	w.note(st.Wallet.ExpireNextHold(w.now.Wall, new(record.Record)), "began with holds that are over")
 	w.went = 0
 }
 
-// shows notes what a frame has together.
+// shows notes coincidences within a frame.
 func (a *audit) shows(w *World, h record.Header, id types.TxID, r *record.Record) {
-	w.note(r.Kind == record.Rejected && r.Problem == event.HoldNotActive && a.lapses > 0, "asked to end a hold that lapses in its step")
-	w.note(r.Kind == record.Batched && r.Problem != event.None && a.lapses > 0, "a batch is taken back, and not what lapsed for it")
+	w.note(r.Kind == record.Rejected && r.Problem == event.HoldNotActive && a.lapses > 0, "a hold expires in the step that should end it")
+	w.note(r.Kind == record.Batched && r.Problem != event.None && a.lapses > 0, "a batch is undone, and its expiries are kept")
 	w.note(r.Kind == record.Posted && a.lapses > 0, "paid of what lapses in its step")
 	w.note(r.Kind == record.KeysForgotten && id.Position().Index > 0, "keys are forgotten in a step that decides")
 	w.note(r.Kind == record.Posted && a.day != h.At.Day() && a.day > 0, "money moves on another day")
@@ -100,8 +101,8 @@ func (a *audit) shows(w *World, h record.Header, id types.TxID, r *record.Record
 		a.day = h.At.Day()
 	}
 	if r.Kind == record.HoldExpired {
-		o, _ := a.twin.Hold(r.Hold)
-		w.note(a.twin.Frozen(r.Tenant, o.From), "a hold of a frozen account lapses")
+		o, _ := a.model.Hold(r.Hold)
+		w.note(a.model.Frozen(r.Tenant, o.From), "a hold of a frozen account lapses")
 		a.lapses++
 	}
 }

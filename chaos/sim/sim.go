@@ -1,8 +1,8 @@
-// Package sim plays the whole node, with its journal and its follower, in a world
-// where the power fails between any two moves and chance decides what comes next.
+// Package sim simulates a whole node, with its journal and read model, in a world in which the
+// power may fail between any two moves, and a chooser decides what happens next.
 //
-// A life is what its chooser answers, and nothing else: by a seed, or by a log of choices,
-// which is what a failure leaves. cmd/simulate plays both, makes logs small and draws them.
+// A run is determined by its choices: by a seed, or by the log that a failure leaves.
+// cmd/simulate plays both, shrinks logs and draws them.
 //
 //	clients ─► gate ─► enter ─► turn ─► next ─► write ─► sync ─► fold ─► replies ─► promises
 //	                               a crash can follow each; recovery is played as well
@@ -27,7 +27,7 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
-// Limits are small, so that every one of them is met.
+// limits are small, so that each of them is reached.
 func limits() state.Limits {
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: 6, Holdings: 7, Assets: 3, Tenants: 2, TenantAccounts: 5, TenantHoldings: 6, TenantAssets: 2, Holds: 6, TenantHolds: 3, MaxBatchItems: 4,
@@ -43,7 +43,7 @@ func config() node.Config {
 		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 3 * time.Second, Abort: time.Second}}, 0)
 }
 
-// boss is the key that the node makes at its first start.
+// boss is the bootstrap key, which the node makes at its first start.
 var boss = event.Key{ID: 77, Tenant: types.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Bootstrap: true}
 
 // World is one run.
@@ -54,22 +54,22 @@ type World struct {
 	now   types.Now
 	odds  odds
 	goal  goal
-	Saw   map[string]int // how often what was to be seen was seen
-	Cells map[Cell]int   // how the requests of clients ended
+	Saw   map[string]int // counts of probes
+	Cells map[Cell]int   // counts of the outcomes of clients' requests
 
-	GateCells map[GateCell]int // what all who came to the gate were told
+	GateCells map[GateCell]int // counts of the decisions at the gate
 
 	Steps  int // of the node
-	checks int // steps without a frame from one Check of all to the next; 0: it is done at each
+	checks int // steps without a frame between two full Checks; 0: at each
 
 	config node.Config
 	limits state.Limits
-	narrow int // how its gate is
+	narrow int // limits of the gate
 	node   *node.Node
 	copied *node.Node // memory that CopyTo reuses
 	fol    *readmodel.Follower
 	trace  *trace.Trace
-	swayed bool // the wall clock has not gone with time since the last step
+	swayed bool // the wall clock was moved since the last step
 	jour   *journalfile.Journal
 	out    event.Effects
 	next   loop.Batch        // grows
@@ -78,39 +78,41 @@ type World struct {
 	synced [][]record.Sealed // durable, not folded
 	late   []event.Event
 	enter  []*event.Request
-	gate   *loop.Gate
-	places []spot         // of the gate, by slot
-	taken  uint64         // permits that were taken back in this life of the process
-	broken uint64         // upstreams whose breakers keep anybody away
-	stop   stopped        // how the last process ended
-	skew   int            // ms that the clock was moved by since then
-	made   map[string]int // files that were made, and how many names were lost until then
+	gate   *loop.Admission
+	places []spot                   // of the gate, by slot
+	taken  uint64                   // permits reclaimed in this process
+	broken [event.NumCallers]uint64 // upstreams whose circuit is not closed
+	stop   stopped                  // the end of the last process
+	skew   int                      // ms by which the clock was moved since then
+	made   map[string]int           // created files, and lost names until then
 
-	unsourced types.Instant           // since when the clock is doubted and has no source; 0: it is not
-	childs    [types.NumServices]bool // asked to run
+	unsourced types.Instant           // since when the clock is untrusted and has no source; 0: it is not
+	childs    [types.NumServices]bool // started services
 
-	clients  []*client
-	visitors [16]visitor
-	moods    [upstreams * endpoints]mood
-	asked    map[types.Ticket]*client
-	twins    map[types.Ticket]second // sent twice: the second of each
-	rate     int                     // of the wall clock, in hundredths
-	ticket   uint32
-	index    index
-	clerk    clerk
-	promise  promises
-	said     testimony
-	audit    audit
-	went     types.LSN // the last frame of the process before
-	moved    int       // moves so far
-	calmed   int       // rounds of the calm so far
-	harmed   bool      // what is durable may be overwritten
-	known    types.LSN // the mark of durable frames that stands beside the journal
-	unlawful bool      // the disk may break its law: nothing that was seen before is believed
-	asleep   bool      // no tick since a pause
-	draining bool      // it was told to end
-	story    *story
-	err      *Failure
+	clients   []*client
+	visitors  [16]visitor
+	moods     [upstreams * endpoints]mood
+	asked     map[types.Ticket]*client
+	copies    map[types.Ticket]second // requests that were sent twice: the copies
+	rate      int                     // of the wall clock, in percent
+	ticket    uint32
+	index     index
+	clerk     clerk
+	promise   promises
+	testified testimony
+	audit     audit
+	storage   *storageWorld // nil: the run has no storage
+	usage     *usageWorld   // nil: the run has no usage
+	went      types.LSN     // the last frame of the previous process
+	moved     int           // moves so far
+	calmed    int           // rounds of the calm so far
+	harmed    bool          // durable data may be overwritten
+	known     types.LSN     // the mark of durable frames beside the journal
+	unlawful  bool          // the disk may violate its rules: earlier states prove nothing
+	asleep    bool          // no tick since a pause
+	draining  bool          // a drain has begun
+	recording *recording
+	err       *Failure
 }
 
 func (w *World) move() {
@@ -121,32 +123,46 @@ func (w *World) move() {
 		w.ended()
 	}
 	m := w.choose()
-	if w.story == nil {
+	if w.recording == nil {
 		m.do(w)
 		return
 	}
 	w.beat(fmt.Sprintf("%d %s", w.moved, m.name), func() { m.do(w) })
 }
 
-// choose draws the next move. Where the gate is narrow, every other one is a visitor's.
+// choose draws the next move. If the gate is narrow, every other move is a visitor's. If there is storage or usage,
+// some moves are those of its clients.
 func (w *World) choose() move {
 	most := len(moves)
 	if w.odds.gate > 0 {
 		most *= 2
 	}
-	if at := w.c.Choose("move", most); at < len(moves) {
-		return moves[at]
+	all := most
+	if w.storage != nil || w.usage != nil {
+		all += planeMoves
 	}
-	return move{"a visitor", (*World).visit}
+	switch at := w.c.Choose("move", all); {
+	case at < len(moves):
+		return moves[at]
+	case at < most:
+		return move{"a visitor", (*World).visit}
+	}
+	if w.usage != nil {
+		return move{"a usage client", (*World).usageMove}
+	}
+	return move{"a storage client", (*World).storageMove}
 }
 
-// A move is what may come next.
+// planeMoves is the number of moves of clients of storage or usage, beside all others.
+const planeMoves = 12
+
+// A move is a possible next step.
 type move struct {
 	name string
 	do   func(*World)
 }
 
-// moves are all but the visitors', each as often as it stands here; the first is the dull one.
+// moves are all moves except visitors', by frequency; the first is the default.
 var moves = [...]move{
 	{"a round", (*World).round},
 	{"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client},
@@ -157,11 +173,11 @@ var moves = [...]move{
 	{"keys", (*World).keys}, {"a snapshot", (*World).summed},
 }
 
-// client is a move of one of them; the last, who may do nothing here, comes less often.
+// client is a move of a client; the last one, which is forbidden, is rare.
 func (w *World) client() {
 	c := w.clients[w.c.Choose("client", 2*len(w.clients)-1)%len(w.clients)]
 	if w.goal.set && w.c.Choose("goal/client", 2) == 1 {
-		if c = w.who(); w.goal.Class == Barred && c.caller == boss.ID {
+		if c = w.goalClient(); w.goal.Class == Barred && c.caller == boss.ID {
 			w.keys()
 		}
 	}
@@ -178,22 +194,42 @@ func (w *World) client() {
 
 func (w *World) some() { w.turn(w.c.Choose("batch", 3)) }
 
-// round is what a node does that nobody disturbs: all that came is decided, written,
-// synced and folded.
+// round does everything that an undisturbed node does: decide, write, sync and fold.
 func (w *World) round() {
-	w.turn(len(w.enter))
+	w.turn(w.arrivals())
 	w.write()
 	w.sync()
 	w.fold()
 }
 
-// turn is the loop's, with chance in the place of the channels.
+// arrivals is the largest number of requests that wait of one kind of client.
+func (w *World) arrivals() int {
+	most := len(w.enter)
+	if w.storage != nil {
+		most = max(most, len(w.storage.enter))
+	}
+	if w.usage != nil {
+		most = max(most, len(w.usage.enter))
+	}
+	return most
+}
+
+// turn is the loop's turn, with choices in place of channels.
 func (w *World) turn(arrivals int) {
 	events := w.late
 	w.late = nil
 	w.overtake()
-	for e := w.gate.Comes(); e != nil; e = w.gate.Comes() {
+	for e := w.gate.NextEvent(); e != nil; e = w.gate.NextEvent() {
 		events = append(events, e)
+	}
+	if s := w.storage; s != nil {
+		for n := arrivals; n > 0 && len(s.enter) > 0; n-- {
+			events, s.enter = append(events, s.enter[0]), s.enter[1:]
+		}
+	}
+	if u := w.usage; u != nil {
+		n := min(arrivals, len(u.enter))
+		events, u.enter = append(events, u.enter[:n]...), u.enter[n:]
 	}
 	for ; arrivals > 0 && len(w.enter) > 0; arrivals-- {
 		events, w.enter = append(events, w.enter[0]), w.enter[1:]
@@ -217,7 +253,7 @@ func (w *World) step(events ...event.Event) {
 			w.late = append(w.late, event.ServiceDown{Service: op.Service})
 		}
 	}
-	for i := range w.out.Arena { // whoever kept a view of it will be found out
+	for i := range w.out.Arena { // overwrites the arena, to find views that outlive the turn
 		w.out.Arena[i] = 0xdb
 	}
 	if w.c.Choose("copy", 8) == 1 {
@@ -228,7 +264,7 @@ func (w *World) step(events ...event.Event) {
 	}
 }
 
-// write and sync are the sealer's two moves.
+// write and sync are the two moves of the sealer.
 func (w *World) write() {
 	if w.inSync != nil || len(w.next.Frames) == 0 {
 		return
@@ -241,7 +277,7 @@ func (w *World) write() {
 		return
 	}
 	w.inSync, w.bytes = sealed, uint64(len(batch.Arena))
-	w.tell(journal, nobody, plain, "written to %v", sealed[len(sealed)-1].LSN)
+	w.tell(journal, noLane, plain, "written to %v", sealed[len(sealed)-1].LSN)
 }
 
 func (w *World) sync() {
@@ -261,7 +297,7 @@ func (w *World) sync() {
 	w.synced = append(w.synced, batch)
 }
 
-// broke is a flush that failed: because the power went, or for its own reasons.
+// broke handles a failed flush: for a power loss, or a disk failure.
 func (w *World) broke(from types.LSN, err error) {
 	if w.disk.Dead() {
 		w.powerLoss()
@@ -289,7 +325,7 @@ func (w *World) fold() {
 	w.late = append(w.late, event.Applied{Upto: w.fol.Mark()})
 }
 
-// read tells somebody a balance, which is a promise as well.
+// read reads a balance, which is a promise too.
 func (w *World) read() {
 	if mark := w.fol.Mark(); mark > w.promise.durable {
 		w.fail("read-before-durable", "a read as of %v, durable %v", mark, w.promise.durable)
@@ -299,11 +335,11 @@ func (w *World) read() {
 	w.looks()
 }
 
-// children come up when they were asked to, and die when chance likes.
+// children starts services that were started by the node, and sometimes ends them.
 func (w *World) children() {
 	var s event.Status
 	if w.node.Status(&s); s.DegradedBy.Has(types.JournalFailed) && w.c.Choose("restart", 3) != 1 {
-		w.disk.Leave(plenty) // somebody made room first
+		w.disk.Leave(plenty) // space was freed first
 		w.boot()
 		return
 	}

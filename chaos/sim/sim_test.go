@@ -17,16 +17,22 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 1500, "how many lives")
+	seeds = flag.Int("seeds", 1500, "number of runs")
 	base  = flag.Uint64("base", 0, "the seeds are those behind this one")
 	seed  = flag.Int("seed", 0, "only this one")
-	moves = flag.Int("moves", 500, "of each life")
+	moves = flag.Int("moves", 500, "moves of each run")
 )
 
-// enough lives come to every cell: in the mean of runs of so many to the rarest ten times.
+// enough runs reach every cell: ten times the average number that the rarest needs.
 const enough = 20_000
 
-// kept writes the log of a seed that fails, made small, and is the command that repeats it.
+// gateEnough runs reach every cell of the gate.
+const gateEnough = enough / 4
+
+// extra bounds how often TestSeeds plays its number of seeds again until it saw what it must see.
+const extra = 8
+
+// kept writes the shrunk log of a failing seed, and returns the command that repeats it.
 func kept(t *testing.T, seed uint64) string {
 	t.Helper()
 	l, err := sim.Recorded(sim.Life(seed, *moves))
@@ -41,10 +47,10 @@ func kept(t *testing.T, seed uint64) string {
 	return fmt.Sprintf("go run ./cmd/simulate -replay %s   # %d choices, %d not dull; all of it: -moves %d -seed %d", name, len(small), small.Surprises(), *moves, seed)
 }
 
-// lives plays seeds on all processors. It ends the test with the first that fails.
+// lives plays seeds on all processors. It ends the test with the first failure.
 func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cell]int, gated map[sim.GateCell]int, steps int) {
 	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a world is small: it would collect all the time
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a world is small: the collector would run all the time
 	saw, cells, gated = map[string]int{}, map[sim.Cell]int{}, map[sim.GateCell]int{}
 	var next, failed atomic.Uint64
 	next.Store(from)
@@ -80,9 +86,8 @@ func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cel
 	return saw, cells, gated, steps
 }
 
-// TestSeeds: whatever the disk, the clock, the clients and the power do, nothing
-// acknowledged is lost and no answer is ever taken back; and what makes that hard
-// was seen to happen.
+// TestSeeds: whatever the disk, the clock, the clients and the power do, no acknowledged request
+// is lost and no answer changes; and the difficult situations occurred.
 func TestSeeds(t *testing.T) {
 	from, to := *base+1, *base+uint64(*seeds)
 	if *seed > 0 {
@@ -90,49 +95,90 @@ func TestSeeds(t *testing.T) {
 	}
 	t.Logf("seeds %d to %d; again with: go test ./chaos/sim -run TestSeeds -base %d -seeds %d", from, to, *base, *seeds)
 	saw, cells, gated, steps := lives(t, from, to)
+	if *seed > 0 {
+		t.Logf("saw %v", saw)
+		return
+	}
+	// What is rare may not occur in the first runs. More runs follow until all of it did: only what
+	// never occurs in many times as many runs is missing.
+	for n := 1; n <= extra && len(missing(saw, cells, gated)) > 0; n++ {
+		t.Logf("more runs, until these occur: %s", strings.Join(missing(saw, cells, gated), "; "))
+		more, moreCells, moreGated, moreSteps := lives(t, to+1, to+uint64(*seeds))
+		to += uint64(*seeds)
+		add(saw, more)
+		add(cells, moreCells)
+		add(gated, moreGated)
+		steps += moreSteps
+	}
 	var all []string
 	for what, n := range saw {
 		all = append(all, fmt.Sprintf("%s %d", what, n))
 	}
 	sort.Strings(all)
 	t.Logf("saw %s", strings.Join(all, ", "))
-	if *seed > 0 {
-		return
-	}
 	least := 1 << 30
 	for _, p := range sim.Probes() {
 		least = min(least, saw[p.Saw])
-		if saw[p.Saw] == 0 && (!p.Rare() || *seeds >= enough) {
+		if saw[p.Saw] == 0 && demanded(p) {
 			t.Errorf("never saw %q, which shows that %q matters", p.Saw, p.Fault)
 		}
 	}
-	// What clients ask for is the whole of what there is to ask: every operation has met every
-	// problem that it can meet, in every kind in which it can be asked. Lives are bent to one cell
-	// after another: see goal. And every class has come to every facet, and was told all that it
-	// can be told there.
+	// The cells are complete: every operation had every possible problem, in every class. Runs
+	// aim at one cell after another: see goal. And every class used every facet with every
+	// possible decision.
 	if part := filled(t, "evidence: sim.cells = ", sim.Cells(), cells, enough); part < 50 {
 		t.Errorf("%d of a hundred cells are filled: less than half", part)
 	}
-	filled(t, "evidence: sim.gate = ", sim.GateCells(), gated, enough/4)
+	filled(t, "evidence: sim.gate = ", sim.GateCells(), gated, gateEnough)
 	faults := map[string]bool{}
 	for _, p := range sim.Probes() {
 		faults[p.Fault] = true
 	}
-	t.Logf("evidence: sim.lives = %d, of seeds behind %d", *seeds, *base)
+	t.Logf("evidence: sim.lives = %d, of seeds behind %d", to-from+1, *base)
 	t.Logf("evidence: trace.steps = all %d of them", steps)
 	t.Logf("evidence: sim.faults = %d, each seen to matter", len(faults))
 	t.Logf("evidence: sim.probes = %d, none without a hit; the rarest %d times", len(sim.Probes()), least)
 }
 
-// A cell is what can be met, or never, and why.
+// demanded reports whether so many runs must see p.
+func demanded(p sim.Probe) bool { return !p.Rare() || *seeds >= enough }
+
+// missing returns what the runs must see and did not.
+func missing(saw map[string]int, cells map[sim.Cell]int, gated map[sim.GateCell]int) (all []string) {
+	for _, p := range sim.Probes() {
+		if saw[p.Saw] == 0 && demanded(p) {
+			all = append(all, p.Saw)
+		}
+	}
+	all = append(all, empty(sim.Cells(), cells, enough)...)
+	return append(all, empty(sim.GateCells(), gated, gateEnough)...)
+}
+
+// empty returns the cells that that many runs must reach, and that these did not.
+func empty[C cell](all []C, seen map[C]int, lives int) (names []string) {
+	for _, c := range all {
+		if c.Never() == "" && seen[c] == 0 && *seeds >= lives {
+			names = append(names, c.String())
+		}
+	}
+	return names
+}
+
+func add[K comparable](to, from map[K]int) {
+	for k, n := range from {
+		to[k] += n
+	}
+}
+
+// A cell is a combination that can occur, or that cannot, and why.
 type cell interface {
 	comparable
 	String() string
 	Never() string
 }
 
-// filled: each cell that can be was seen, in as many lives as it takes; what cannot be was never
-// seen. It returns of how many, in a hundred, and says it after of.
+// filled checks that each reachable cell occurred, in as many runs as that takes, and no
+// unreachable one. It returns the percentage, and logs it after of.
 func filled[C cell](t *testing.T, of string, all []C, seen map[C]int, lives int) (part int) {
 	t.Helper()
 	whole, filled, least := 0, 0, 1<<30
@@ -147,7 +193,7 @@ func filled[C cell](t *testing.T, of string, all []C, seen map[C]int, lives int)
 		if whole, least = whole+1, min(least, n); n > 0 {
 			filled++
 		} else if *seeds >= lives {
-			t.Errorf("nobody came to %v", c)
+			t.Errorf("%v never occurred", c)
 		}
 	}
 	t.Logf("%s%d of %d that can be; the rarest %d times", of, filled, whole, least)

@@ -11,11 +11,11 @@ import (
 	"macronode/core/types"
 )
 
-// A lane is who did something, or to whom it was done.
+// A lane is a participant.
 type lane int
 
 const (
-	nobody lane = iota - 1
+	noLane lane = iota - 1
 	clients
 	decider // the node
 	journal
@@ -29,26 +29,26 @@ func (l lane) String() string {
 	return [lanes]string{"clients", "node", "journal", "disk", "follower", "index"}[l]
 }
 
-// tone is how a happening looks.
+// tone is the kind of an event, which sets its colour.
 type tone int
 
 const (
-	plain   tone = iota
-	told         // somebody outside knows something now
-	trouble      // the world is unkind
-	again        // a recovery
-	wrong        // a rule is broken
+	plain        tone = iota
+	answeredTone      // a client got an answer
+	trouble           // a fault
+	again             // a recovery
+	wrong             // a violated rule
 	tones
 )
 
-// happening is one thing that was done. from is who brought it about, or nobody.
+// happening is an event. from is its cause, if it has one.
 type happening struct {
 	lane, from lane
 	tone       tone
-	says       []string
+	text       []string
 }
 
-// beat is a move, and all that happened in it.
+// beat is a move with its events.
 type beat struct {
 	name          string
 	at            types.Now
@@ -56,28 +56,28 @@ type beat struct {
 	all           []happening
 }
 
-// story is a life as it is told afterwards.
-type story struct{ beats []beat }
+// recording is the record of a run.
+type recording struct{ beats []beat }
 
-// listen makes w tell its story.
-func (w *World) listen() *story {
-	w.story = &story{}
-	before := w.disk.Told
-	w.disk.Told = func(op, name string) {
+// listen makes w record its story.
+func (w *World) listen() *recording {
+	w.recording = &recording{}
+	before := w.disk.OnOperation
+	w.disk.OnOperation = func(op, name string) {
 		if before != nil {
 			before(op, name)
 		}
 		switch op {
 		case "read", "size", "open", "list", "free":
-			return // what changes nothing would hide what does
+			return // without an effect
 		}
-		w.tell(disk, nobody, plain, "%s", strings.TrimSpace(op+" "+strings.TrimLeft(name, "0")))
+		w.tell(disk, noLane, plain, "%s", strings.TrimSpace(op+" "+strings.TrimLeft(name, "0")))
 	}
-	return w.story
+	return w.recording
 }
 
-// begin opens a beat.
-func (s *story) begin(w *World, name string) {
+// begin starts a beat.
+func (s *recording) begin(w *World, name string) {
 	b := beat{name: name, at: w.now}
 	if w.node != nil {
 		w.node.SpecView(&b.before)
@@ -85,8 +85,8 @@ func (s *story) begin(w *World, name string) {
 	s.beats = append(s.beats, b)
 }
 
-// end closes it, with what it has changed.
-func (s *story) end(w *World) {
+// end ends a beat, with its changes.
+func (s *recording) end(w *World) {
 	if len(s.beats) == 0 {
 		return
 	}
@@ -96,38 +96,37 @@ func (s *story) end(w *World) {
 	}
 }
 
-// beat is one move, told when somebody listens.
+// beat makes a move, and records it if a story is recorded.
 func (w *World) beat(name string, move func()) {
-	if w.story == nil {
+	if w.recording == nil {
 		move()
 		return
 	}
-	w.story.begin(w, name)
-	defer w.story.end(w)
+	w.recording.begin(w, name)
+	defer w.recording.end(w)
 	move()
 }
 
-// tell notes what happened, if somebody listens. What one lane does in a row is one
-// happening.
+// tell records an event. Consecutive events of one lane are merged.
 func (w *World) tell(l, from lane, t tone, format string, args ...any) {
-	if w.story == nil || len(w.story.beats) == 0 || w.err != nil && t != wrong {
+	if w.recording == nil || len(w.recording.beats) == 0 || w.err != nil && t != wrong {
 		return
 	}
-	b := &w.story.beats[len(w.story.beats)-1]
-	says := fmt.Sprintf(format, args...)
-	if n := len(b.all); n > 0 && from == nobody && b.all[n-1].lane == l && b.all[n-1].tone == t {
-		b.all[n-1].says = append(b.all[n-1].says, says)
+	b := &w.recording.beats[len(w.recording.beats)-1]
+	text := fmt.Sprintf(format, args...)
+	if n := len(b.all); n > 0 && from == noLane && b.all[n-1].lane == l && b.all[n-1].tone == t {
+		b.all[n-1].text = append(b.all[n-1].text, text)
 		return
 	}
-	b.all = append(b.all, happening{l, from, t, []string{says}})
+	b.all = append(b.all, happening{l, from, t, []string{text}})
 }
 
-// stepped tells what a step did.
+// stepped records a step.
 func (w *World) stepped(in event.Event, frame *record.Header) {
-	if w.story == nil {
+	if w.recording == nil {
 		return
 	}
-	from := nobody
+	from := noLane
 	if asked(in) {
 		from = clients
 	}
@@ -137,7 +136,7 @@ func (w *World) stepped(in event.Event, frame *record.Header) {
 	}
 }
 
-// asked reports that somebody outside wants in.
+// asked reports whether an event is a request from outside.
 func asked(in event.Event) bool {
 	_, request := in.(*event.Request)
 	_, enrol := in.(*event.CreateKey)
@@ -145,7 +144,7 @@ func asked(in event.Event) bool {
 	return request || enrol || revoke
 }
 
-// heard is what an event says.
+// heard describes an event.
 func heard(in event.Event) string {
 	switch in := in.(type) {
 	case *event.Request:
@@ -188,8 +187,12 @@ func heard(in event.Event) string {
 		return fmt.Sprintf("child %d is down", in.Service)
 	case event.DiskFree:
 		return fmt.Sprintf("hears: %d bytes free", in.Bytes)
+	case event.ObjectFiles:
+		return fmt.Sprintf("files of objects: unreadable %v, unwritable %v", in.Unreadable, in.Unwritable)
 	case event.FrameUnreadable:
 		return "hears: a frame could not be read"
+	case event.ProviderHealth:
+		return fmt.Sprintf("providers of objects: %d have failed", in.Failed)
 	case event.ConfigReloaded:
 		return fmt.Sprintf("a configuration was read, and refused: %v", in.Failed)
 	case event.Signal:
@@ -200,7 +203,7 @@ func heard(in event.Event) string {
 	return ""
 }
 
-// changes says how b differs from a.
+// changes returns the differences of two views.
 func changes(a, b node.SpecView) (all []string) {
 	note := func(what string, was, is any) {
 		if was != is {
@@ -222,7 +225,7 @@ func clock(at types.Instant) string {
 	return fmt.Sprintf("%.3f s", time.Duration(at).Seconds())
 }
 
-// asks is what in wants, in short.
+// asks describes a request.
 func asks(in *event.Request) string {
 	if in.Op == event.Batch {
 		return fmt.Sprintf("batch of %d, atomic %v", len(in.Items), in.Atomic)
@@ -243,7 +246,7 @@ func asks(in *event.Request) string {
 	return s
 }
 
-// answers is what r says, in short.
+// answers describes a reply.
 func answers(r event.Reply) string {
 	switch {
 	case r.Problem != event.None:

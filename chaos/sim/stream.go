@@ -4,7 +4,7 @@ import (
 	"macronode/core/event"
 )
 
-// streams: one who works has more of its bodies than it was told may go, and asks.
+// streams: an admitted request reserves more bytes than it was charged.
 func (w *World) streams() {
 	if v := w.any(works); v != nil {
 		w.stream(v)
@@ -12,7 +12,7 @@ func (w *World) streams() {
 	}
 }
 
-// pours: so have all who work.
+// pours: all admitted requests do.
 func (w *World) pours() {
 	for i := range w.visitors {
 		if v := &w.visitors[i]; v.is == works && !v.stalls {
@@ -22,22 +22,22 @@ func (w *World) pours() {
 	w.decides()
 }
 
-// stream asks, as the shell does: not while a word is on its way, though nobody may wait for that
-// any more.
+// stream reserves bytes, as the gate does: not while a decision is outstanding, even if its
+// caller has left.
 func (w *World) stream(v *visitor) {
 	bytes, p := uint64(1+w.c.Choose("gate/part", 12_000)), &w.places[v.at]
-	if asked := w.gate.Further(v.ticket, bytes); asked == p.asks {
+	if asked := w.gate.Reserve(v.ticket, bytes); asked == p.asks {
 		w.fail("stream", "%v asks for more, and did not hear: %v", v.ticket, asked)
 	}
 	if p.asks {
-		w.Saw["more of a body is asked for, and a word is on its way"]++
+		w.Saw["more bytes are needed while a decision is outstanding"]++
 	}
 	v.streams, p.asks = true, true
 }
 
-// hearsFurther is what one is told of a part of its bodies. Some do not wait for that.
+// hearsFurther delivers the decision on a part. Some callers do not wait for it.
 func (w *World) hearsFurther(o *visitor) {
-	switch v, ok := w.gate.HearFurther(o.ticket); {
+	switch v, ok := w.gate.PollReserved(o.ticket); {
 	case !o.streams:
 	case w.c.Choose("gate/part/deaf", 6) == 1:
 		o.streams = false

@@ -7,23 +7,23 @@ import (
 	"macronode/core/types"
 )
 
-const even = 100 // hundredths: the wall clock goes as fast as time does
+const even = 100 // percent: the wall clock runs at the speed of time
 
-// while is a move: nothing happens for some time.
+// while is a move: time passes.
 func (w *World) while() {
 	longest := []int{50, 50, 150, 250, 1200, 4000}[w.c.Choose("gone/longest", 6)]
 	w.pass(time.Duration(w.c.Choose("gone", longest)) * time.Millisecond)
 }
 
-// gone is time that goes by. The wall clock goes at its own rate.
+// gone advances time. The wall clock runs at its own rate.
 func (w *World) gone(for_ time.Duration) {
 	w.now.Mono += types.Instant(for_)
 	w.now.Wall += types.Time(int64(for_/time.Millisecond) * int64(w.rate) / even)
 	w.swayed = w.swayed || w.rate != even
 }
 
-// pass lets time go by, with a Tick at its end. Before Due a Tick does nothing; at
-// Due it does something, or puts Due off.
+// pass advances time, with a Tick at the end. Before Due a Tick does nothing; at Due it does
+// something, or moves Due.
 func (w *World) pass(gone time.Duration) {
 	if w.odd("clock", 40, w.odds.clock) {
 		w.swayed = true
@@ -31,10 +31,10 @@ func (w *World) pass(gone time.Duration) {
 	}
 	w.gone(gone)
 	due, any := w.node.Due()
-	swayed := w.swayed // which no Due could foresee
-	lsn, told := w.node.LSN(), len(w.asked)
+	swayed := w.swayed // which Due could not predict
+	lsn, answered := w.node.LSN(), len(w.asked)
 	w.step(event.Tick{})
-	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.ServiceCommands) > 0 || len(w.out.Decisions) > 0
+	acted := w.node.LSN() != lsn || len(w.asked) != answered || len(w.out.ServiceCommands) > 0 || len(w.out.Decisions) > 0
 	if acted && !swayed && (!any || due > w.now.Mono) {
 		w.fail("tick-before-due", "a tick acted at %v, due %v %v: %+v", w.now.Mono, due, any, w.out)
 	}
@@ -45,14 +45,14 @@ func (w *World) pass(gone time.Duration) {
 		w.Saw["a tick that was late"]++
 	}
 	w.asleep = false
-	w.ails()
+	w.degradedBy()
 }
 
-// ails counts what the node says of itself.
-func (w *World) ails() {
+// degradedBy counts the node's conditions.
+func (w *World) degradedBy() {
 	_, s := w.trace.Around()
 	s.DegradedBy.Each(func(c types.Condition) bool {
-		w.Saw["ails: "+c.String()]++
+		w.Saw["degraded: "+c.String()]++
 		return true
 	})
 	if s.Fault != 0 {
@@ -61,7 +61,7 @@ func (w *World) ails() {
 	if s.PermitsRevoked > w.taken {
 		w.Saw["a permit was taken back"]++
 	}
-	if s.OpenCircuits == 0 && w.broken != 0 {
+	if s.OpenCircuits == [event.NumCallers]uint64{} && w.broken != s.OpenCircuits {
 		w.Saw["upstream: closed again"]++
 	}
 	w.taken, w.broken = s.PermitsRevoked, s.OpenCircuits
@@ -71,7 +71,7 @@ func (w *World) ails() {
 	}
 }
 
-// clocks is something wrong with the machine's clock.
+// clocks changes the machine's clock.
 func (w *World) clocks() {
 	switch w.c.Choose("clock/how", 5) {
 	case 0, 4:
@@ -81,7 +81,7 @@ func (w *World) clocks() {
 	case 1:
 		w.rate = []int{even, 0, 90, 110, 300}[w.c.Choose("clock/rate", 5)]
 		w.Saw[map[int]string{even: "clock goes right", 0: "clock stopped", 90: "clock drifts behind", 110: "clock drifts ahead", 300: "clock runs"}[w.rate]]++
-		w.tell(decider, nobody, trouble, "the clock runs at %d of %d", w.rate, even)
+		w.tell(decider, noLane, trouble, "the clock runs at %d of %d", w.rate, even)
 	case 2:
 		w.now.Synced = !w.now.Synced
 		w.Saw["clock lost or found its source"]++
@@ -91,7 +91,7 @@ func (w *World) clocks() {
 	}
 }
 
-// jump moves the wall clock by so many milliseconds.
+// jump moves the wall clock by a number of milliseconds.
 func (w *World) jump(what string, by int) {
 	w.Saw["clock moved"]++
 	w.swayed = true
@@ -102,5 +102,5 @@ func (w *World) jump(what string, by int) {
 		w.Saw[what+" back"]++
 	}
 	w.now.Wall = max(1, w.now.Wall+types.Time(by))
-	w.tell(decider, nobody, trouble, "the clock moves by %d ms", by)
+	w.tell(decider, noLane, trouble, "the clock moves by %d ms", by)
 }

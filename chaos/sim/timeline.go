@@ -11,10 +11,9 @@ import (
 	"macronode/chaos/world"
 )
 
-// Timeline plays a log and draws what happened as one SVG: a lane each for who takes part,
-// time downwards, one band a move, and at the right what the move changed in the node. The
-// rule that is broken stands at its end, in red.
-func Timeline(to io.Writer, l world.Log) error { return New(world.Replay(l)).picture(to, l) }
+// Timeline plays a log and draws an SVG: a lane per participant, time downwards, a band per move,
+// and the node's changes at the right. The violated rule is at the end, in red.
+func Timeline(to io.Writer, l world.Log) error { return New(Replay(l)).picture(to, l) }
 
 func (w *World) picture(to io.Writer, l world.Log) error {
 	s := w.listen()
@@ -29,7 +28,7 @@ func (w *World) picture(to io.Writer, l world.Log) error {
 	return err
 }
 
-// Sizes in pixels; wrap in letters.
+// sizes in pixels; wrap in characters
 const (
 	left     = 130 // of the first lane
 	laneWide = 210
@@ -48,17 +47,17 @@ type picture struct {
 
 func (p *picture) put(format string, args ...any) { fmt.Fprintf(&p.body, format+"\n", args...) }
 
-func (p *picture) text(x, y int, class, says string) {
+func (p *picture) text(x, y int, class, text string) {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(says)) // a Builder takes all
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder does not fail
 	p.put(`<text x="%d" y="%d" class="%s">%s</text>`, x, y, class, b.String())
 }
 
 func middle(l lane) int { return left + int(l)*laneWide + laneWide/2 }
 
-// draw is the whole life. Moves that did nothing are left out; what is the same again but
-// for its numbers is told once, and then counted.
-func (p *picture) draw(s *story, l world.Log, f *Failure) {
+// draw draws the run. Moves without an effect are left out; moves that differ only in numbers are
+// drawn once and counted.
+func (p *picture) draw(s *recording, l world.Log, f *Failure) {
 	p.head(l, f)
 	p.y = top
 	before, like := "", 0
@@ -79,30 +78,30 @@ func (p *picture) draw(s *story, l world.Log, f *Failure) {
 	p.verdict(f)
 }
 
-// shape is what is done in a beat, whatever the numbers.
+// shape is the content of a beat without numbers.
 func (b *beat) shape() string {
 	s := digits.ReplaceAllString(b.name, "#")
 	for _, h := range b.all {
-		s += fmt.Sprint(h.lane, h.tone, digits.ReplaceAllString(strings.Join(h.says, "|"), "#"))
+		s += fmt.Sprint(h.lane, h.tone, digits.ReplaceAllString(strings.Join(h.text, "|"), "#"))
 	}
 	return s
 }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// head is the title, what the colours mean, and the names of the lanes.
+// head draws the title, the legend and the names of the lanes.
 func (p *picture) head(l world.Log, f *Failure) {
-	title := "A life in which no rule is broken"
+	title := "A run without a violated rule"
 	if f != nil {
 		title = "Broken: " + f.Rule
 	}
 	p.text(14, 30, "title", title)
-	p.text(14, 52, "faint", fmt.Sprintf("%d choices, %d of them not dull. Time goes downwards; a band is one move of the world. An arrow says who brought something about.", len(l), l.Surprises()))
+	p.text(14, 52, "faint", fmt.Sprintf("%d choices, %d of them not 0. Time goes downwards; a band is one move. An arrow points from a cause to its effect.", len(l), l.Surprises()))
 	x := 14
-	for t, says := range [tones]string{"it was done", "somebody was told: a promise", "trouble: power, disk, clock, clients", "recovery", "a rule is broken"} {
+	for t, text := range [tones]string{"done", "answered: a promise", "fault: power, disk, clock, clients", "recovery", "violated rule"} {
 		p.put(`<rect x="%d" y="64" width="14" height="12" rx="3" class="box t%d"/>`, x, t)
-		p.text(x+20, 74, "faint", says)
-		x += 50 + 7*len(says)
+		p.text(x+20, 74, "faint", text)
+		x += 50 + 7*len(text)
 	}
 	p.text(14, top-14, "lane", "time, move")
 	for n := range lanes {
@@ -111,15 +110,15 @@ func (p *picture) head(l world.Log, f *Failure) {
 	p.text(left+int(lanes)*laneWide+6, top-14, "lane", "changed in the node")
 }
 
-// beat is one band.
+// beat draws a band.
 func (p *picture) beat(b *beat) {
 	from, boxes := p.y, &picture{y: p.y + 5}
 	for _, h := range b.all {
 		boxes.happening(h)
 	}
 	moved := changes(b.before, b.after)
-	for n, says := range moved {
-		boxes.text(left+int(lanes)*laneWide+6, from+17+n*line, "change", says)
+	for n, text := range moved {
+		boxes.text(left+int(lanes)*laneWide+6, from+17+n*line, "change", text)
 	}
 	p.y = max(boxes.y, from+8+2*line, from+8+len(moved)*line) + 3
 	boxes.text(14, from+17, "time", clock(b.at.Mono))
@@ -132,12 +131,12 @@ func (p *picture) beat(b *beat) {
 	p.y++
 }
 
-// happening is a box in its lane, and an arrow from where it came.
+// happening draws a box in its lane, and an arrow from its cause.
 func (p *picture) happening(h happening) {
-	says := h.lines()
-	tall := len(says)*line + 6
+	text := h.lines()
+	tall := len(text)*line + 6
 	x, y := middle(h.lane)-boxWide/2, p.y
-	if h.from != nobody {
+	if h.from != noLane {
 		at, end, tip := y+tall/2, x, x-6
 		if h.from > h.lane {
 			end, tip = x+boxWide, x+boxWide+6
@@ -146,7 +145,7 @@ func (p *picture) happening(h happening) {
 		p.put(`<path d="M%d %d L%d %d L%d %d Z" class="from"/>`, end, at, tip, at-4, tip, at+4)
 	}
 	p.put(`<rect x="%d" y="%d" width="%d" height="%d" rx="4" class="box t%d"/>`, x, y, boxWide, tall, h.tone)
-	for n, row := range says {
+	for n, row := range text {
 		p.text(x+6, y+line+n*line-1, fmt.Sprintf("says s%d", h.tone), row)
 	}
 	p.y += tall + 3
@@ -154,19 +153,18 @@ func (p *picture) happening(h happening) {
 
 const mostRows = 7
 
-// lines are the rows of a box: what is alike in a row but for its numbers is counted, what
-// is too long is wrapped, what is too much is cut.
+// lines returns the rows of a box: repeated rows are counted, long ones wrapped, too many cut.
 func (h happening) lines() (rows []string) {
-	for i := 0; i < len(h.says); {
+	for i := 0; i < len(h.text); {
 		n := 1
-		for i+n < len(h.says) && digits.ReplaceAllString(h.says[i+n], "#") == digits.ReplaceAllString(h.says[i], "#") {
+		for i+n < len(h.text) && digits.ReplaceAllString(h.text[i+n], "#") == digits.ReplaceAllString(h.text[i], "#") {
 			n++
 		}
-		says := h.says[i]
+		text := h.text[i]
 		if n > 1 {
-			says += fmt.Sprintf(", %d alike", n)
+			text += fmt.Sprintf(", %d alike", n)
 		}
-		rows = append(rows, wrapped(says, wrap)...)
+		rows = append(rows, wrapped(text, wrap)...)
 		i += n
 	}
 	if len(rows) > mostRows {
@@ -175,17 +173,16 @@ func (h happening) lines() (rows []string) {
 	return rows
 }
 
-// wrapped is a text in rows of at most so many letters, broken where its lines end, or at
-// a space where there is one.
-func wrapped(says string, most int) (rows []string) {
-	for one := range strings.SplitSeq(says, "\n") {
+// wrapped breaks a text into rows, at line ends and spaces.
+func wrapped(text string, most int) (rows []string) {
+	for one := range strings.SplitSeq(text, "\n") {
 		rows = append(rows, folded(one, most)...)
 	}
 	return rows
 }
 
-func folded(says string, most int) (rows []string) {
-	for letters := []rune(strings.ReplaceAll(says, "\t", "    ")); len(letters) > 0; {
+func folded(text string, most int) (rows []string) {
+	for letters := []rune(strings.ReplaceAll(text, "\t", "    ")); len(letters) > 0; {
 		n := min(most, len(letters))
 		if n < len(letters) {
 			if at := strings.LastIndex(string(letters[:n]), " "); at > 0 {
@@ -198,14 +195,14 @@ func folded(says string, most int) (rows []string) {
 	return rows
 }
 
-// verdict is the end.
+// verdict draws the end.
 func (p *picture) verdict(f *Failure) {
 	if f == nil {
 		p.text(14, p.y+24, "title", "No rule was broken.")
 		p.y += 40
 		return
 	}
-	rows := wrapped(f.Says, 190)
+	rows := wrapped(f.Text, 190)
 	if len(rows) > 12 {
 		rows = rows[:12]
 	}

@@ -7,32 +7,32 @@ import (
 	"macronode/core/types"
 )
 
-// Upstreams are two, of two endpoints each.
+// There are two upstreams with two endpoints each.
 const (
 	upstreams = 2
 	endpoints = 2
 )
 
-// A mood is how an endpoint is today.
+// A mood is the behaviour of an endpoint.
 type mood uint8
 
 const (
 	well  mood = iota
-	dead       // there is no connection
-	hangs      // no answer comes
-	turns      // it answers 503
-	lies       // it breaks its answers off
+	dead       // no connection
+	hangs      // no answer
+	turns      // answers 503
+	lies       // truncates its answers
 	moods
 )
 
-// A trip is a visitor's request on its way to an upstream.
+// A trip is a visitor's request to an upstream.
 type trip struct {
 	is      leg
 	ticket  types.Ticket
-	of      int // the endpoint, among all
+	of      int // index of the endpoint
 	repeats bool
 	tries   int
-	rests   types.Instant // it is not to be tried again before that
+	rests   types.Instant // the next attempt is not before that
 }
 
 type leg uint8
@@ -44,7 +44,7 @@ const (
 	answered
 )
 
-// ask is a question about upstreams, and what the node says.
+// ask sends an upstream query and returns the reply.
 func (w *World) ask(in event.UpstreamQuery) event.UpstreamReply {
 	w.step(&in)
 	if len(w.out.UpstreamReplies) != 1 || w.out.UpstreamReplies[0].Slot != in.Slot {
@@ -54,7 +54,7 @@ func (w *World) ask(in event.UpstreamQuery) event.UpstreamReply {
 	return w.out.UpstreamReplies[0]
 }
 
-// travels: those who work beyond go on with their requests.
+// travels: visitors with proxy permits continue their calls.
 func (w *World) travels() {
 	for i := range w.visitors {
 		if v := &w.visitors[i]; v.is == works && v.in.Facet == types.FacetProxy {
@@ -68,7 +68,7 @@ func (w *World) travel(v *visitor) {
 	switch {
 	case t.is == home && t.tries == 0:
 		t.of, t.repeats = w.c.Choose("trip/upstream", upstreams)*endpoints, w.c.Choose("trip/repeats", 3) != 1
-		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Idempotent: t.repeats}}))
+		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Idempotent: t.repeats, Callers: event.CallersOf(v.in.Class)}}))
 	case t.is == resting && t.rests <= w.now.Mono:
 		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Kind: event.QueryRetry, Retry: event.Retry{Ticket: t.ticket}}))
 	case t.is == trying:
@@ -83,9 +83,9 @@ func (w *World) travel(v *visitor) {
 	}
 }
 
-// picked is where a try goes, or that it goes nowhere.
-func (w *World) picked(v *visitor, told event.UpstreamReply) {
-	t, p := &v.trip, told.Picked
+// picked handles a picked endpoint, or none.
+func (w *World) picked(v *visitor, answered event.UpstreamReply) {
+	t, p := &v.trip, answered.Picked
 	w.Saw["upstream: "+p.NoEndpoint.String()]++
 	if t.tries++; p.NoEndpoint != event.EndpointPicked {
 		open := 0
@@ -109,7 +109,7 @@ func (w *World) picked(v *visitor, told event.UpstreamReply) {
 	t.is, t.ticket, t.of = trying, p.Ticket, t.of/endpoints*endpoints+int(p.Endpoint)
 }
 
-// tries is what comes of a try, by how the endpoint is.
+// tries makes the result of an attempt, by the mood of the endpoint.
 func (w *World) tries(v *visitor) {
 	t := &v.trip
 	how := [moods]event.AttemptOutcome{event.AttemptAnswered, event.AttemptUnsent, event.AttemptTimedOut, event.AttemptAnswered5xx, event.AttemptAnswered}[w.moods[t.of]]
@@ -127,7 +127,7 @@ func (w *World) tries(v *visitor) {
 	}
 }
 
-// tried tells of a try, sometimes twice.
+// tried reports an attempt, sometimes twice.
 func (w *World) tried(v *visitor, how event.AttemptOutcome) event.RetryDecision {
 	in := event.UpstreamQuery{Slot: uint32(v.number), Kind: event.QueryReport, Result: event.AttemptResult{Ticket: v.trip.ticket, Outcome: how, TimeLeft: time.Second}}
 	on := w.ask(in).Retry
@@ -136,7 +136,7 @@ func (w *World) tried(v *visitor, how event.AttemptOutcome) event.RetryDecision 
 		w.fail("sent-again", "%v, of what is not to be repeated", how)
 	}
 	if w.odd("trip/twice", 6, 1) {
-		w.Saw["upstream: told twice"]++
+		w.Saw["upstream: reported twice"]++
 		if twice := w.ask(in).Retry; twice.Retry {
 			w.fail("trip-twice", "%v is told twice, and is tried again", how)
 		}
@@ -144,13 +144,13 @@ func (w *World) tried(v *visitor, how event.AttemptOutcome) event.RetryDecision 
 	return on
 }
 
-// turnsMood: an endpoint is otherwise than it was, and a health check may see it.
+// turnsMood changes the mood of an endpoint; a health check may notice.
 func (w *World) turnsMood() {
 	at := w.c.Choose("trip/endpoint", len(w.moods))
 	if w.moods[at] = mood(w.c.Choose("trip/mood", int(moods))); w.moods[at] == well {
 		w.Saw["upstream: came back"]++
 	}
-	if w.c.Choose("trip/both", 2) == 1 { // as when the network between is gone
+	if w.c.Choose("trip/both", 2) == 1 { // as in a network failure
 		w.moods[at^1] = w.moods[at]
 	}
 	for range w.c.Choose("trip/checks", 4) {
@@ -158,8 +158,8 @@ func (w *World) turnsMood() {
 	}
 }
 
-// looksBeyond: somebody looks how an upstream is.
-func (w *World) looksBeyond() {
+// queriesUpstream queries the state of an upstream.
+func (w *World) queriesUpstream() {
 	of := w.c.Choose("trip/upstream", upstreams)
 	s := w.ask(event.UpstreamQuery{Kind: event.QueryStats, Upstream: uint16(of)}).Stats
 	out := uint32(0)
@@ -168,13 +168,16 @@ func (w *World) looksBeyond() {
 			out++
 		}
 	}
-	if s.InFlight > out || s.Healthy+s.Ejected > endpoints {
+	if s.InFlight > out || s.Healthy+s.Ejected[event.Authenticated] > endpoints {
 		w.fail("look", "%d trips are out, and %+v", out, s)
 	}
-	w.Saw["upstream: looked at, "+s.Circuit.String()]++
+	for by, c := range s.Circuits {
+		w.Saw["upstream: looked at, "+c.State.String()]++
+		w.note(c.State != event.CircuitClosed && s.Circuits[1-by].State == event.CircuitClosed, "upstream: open for "+event.Callers(by).String()+" callers only")
+	}
 }
 
-// comesHome gives a trip up.
+// comesHome abandons a call.
 func (w *World) comesHome(v *visitor) {
 	if v.trip.is != home {
 		w.tried(v, event.AttemptAbandoned)
@@ -182,7 +185,7 @@ func (w *World) comesHome(v *visitor) {
 	}
 }
 
-// calls wants as many calls to be free as there are, now that nobody has one.
+// calls checks that all calls are free.
 func (w *World) calls() {
 	var open []types.Ticket
 	for n := range gateway(config(), 0).MaxUpstreamCalls {

@@ -7,8 +7,7 @@ import (
 	"macronode/core/types"
 )
 
-// troubles are what may befall a node, each with the odds that this run has drawn for it.
-// What comes of it is seen by its probes: see Probes.
+// troubles are the faults, each with its odds in this run. Their effects are counted by probes.
 var troubles = [...]struct {
 	name string
 	odds func(*odds) *int
@@ -31,19 +30,19 @@ var troubles = [...]struct {
 	{"clock", func(o *odds) *int { return &o.clock }, (*World).clocks},
 }
 
-// trouble is a move of nobody's friend.
+// trouble is a move that causes a fault.
 func (w *World) trouble() {
 	if w.odd("crash", 12, w.odds.crash) {
 		if w.c.Choose("crash/kill", 2) == 1 {
-			w.Saw["killed"]++ // the process goes, what was written stays
-			w.tell(decider, nobody, trouble, "killed")
+			w.Saw["killed"]++ // the process ends, written data stays
+			w.tell(decider, noLane, trouble, "killed")
 			w.disk.Fuse = -1
 			w.stops(true)
 			w.boot()
 			return
 		}
 		w.disk.Fuse = w.c.Choose("crash/fuse", 10)
-		w.tell(disk, nobody, trouble, "power for %d operations more", w.disk.Fuse)
+		w.tell(disk, noLane, trouble, "power for %d operations more", w.disk.Fuse)
 		if w.disk.Dead() {
 			w.powerLoss()
 		}
@@ -51,21 +50,21 @@ func (w *World) trouble() {
 	}
 	t := troubles[w.c.Choose("fault/which", len(troubles))]
 	if w.odd("fault", 8, *t.odds(&w.odds)) {
-		w.tell(disk, nobody, trouble, "trouble: %s", t.name)
+		w.tell(disk, noLane, trouble, "trouble: %s", t.name)
 		t.do(w)
 	}
 }
 
 func (w *World) powerLoss() {
 	w.Saw["power lost"]++
-	w.tell(disk, nobody, trouble, "the power is lost")
+	w.tell(disk, noLane, trouble, "the power is lost")
 	w.stops(false)
 	w.disk.Crash(w.c)
 	w.kept.Crash(w.c)
 	w.boot()
 }
 
-// slow: the disk has what was written, and takes its time. The node ticks on.
+// slow: the disk has the data and delays the sync. The node ticks on.
 func (w *World) slow() {
 	w.write()
 	for range 1 + w.c.Choose("slow/ticks", 4) {
@@ -73,15 +72,14 @@ func (w *World) slow() {
 	}
 }
 
-// drains: somebody tells the node to end, while all go on asking. Who starts it again comes
-// when it has ended.
+// drains begins a drain while clients continue. The node is restarted when it has ended.
 func (w *World) drains() {
-	w.Saw["told to end while all ask"]++
+	w.Saw["drain while clients send requests"]++
 	w.draining = true
 	w.step(event.Signal{Kind: []event.SignalKind{event.Drain, event.Drain, event.Abort}[w.c.Choose("drain/how", 3)]})
 }
 
-// ended starts a node again that has ended.
+// ended restarts a node that has ended.
 func (w *World) ended() {
 	var s event.Status
 	if w.node.Status(&s); s.Phase == types.Stopped {
@@ -90,18 +88,17 @@ func (w *World) ended() {
 	}
 }
 
-// pause: the process stands still, and does not know. Whoever waits has waited too long
-// when it wakes.
+// pause stops the process without its knowledge. All waiting requests time out when it continues.
 func (w *World) pause() {
 	w.gone(time.Duration(w.c.Choose("pause/gone", 30_000)) * time.Millisecond)
 	w.asleep = true
 }
 
-// hurt counts what the disk has done.
+// hurt counts a fault of the disk.
 func (w *World) hurt(how, name string) {
 	w.Saw["disk: "+how]++
 	if w.stop.hurts != nil {
 		w.stop.hurts[how]++
 	}
-	w.tell(disk, nobody, trouble, "%s %s", how, name)
+	w.tell(disk, noLane, trouble, "%s %s", how, name)
 }

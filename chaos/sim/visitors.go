@@ -7,25 +7,25 @@ import (
 	"macronode/core/types"
 )
 
-// A visitor wants something else than money: it comes through the gate, keeps its permit for
-// as long as it likes, and goes.
+// A visitor makes requests other than wallet operations: it passes the gate, keeps its permit for
+// some time, and leaves.
 type visitor struct {
 	pass
 	number  int
 	trip    trip
-	stalls  bool // keeps its permit until the end of the life
-	again   bool // was refused, and has come again at once
-	streams bool // has asked for more of its bodies to go, and waits for the word
+	stalls  bool // keeps its permit until the end of the run
+	again   bool // was rejected, and retried at once
+	streams bool // waits for a decision on reserved bytes
 	went    uint64
 }
 
-// visits are what visitors may do next; the first is the dull one.
+// visits are the moves of visitors; the first is the default.
 var visits = [...]func(*World){
 	func(w *World) { w.turn(0) },
 	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
 	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
 	(*World).changes, (*World).changes, (*World).streams, (*World).streams, (*World).pours, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
-	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood, (*World).looksBeyond,
+	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood, (*World).queriesUpstream,
 	(*World).brink, (*World).spree, (*World).finds, (*World).trusts, (*World).closes,
 }
 
@@ -37,7 +37,7 @@ func (w *World) visit() {
 	visits[w.c.Choose("gate/what", len(visits))](w)
 }
 
-// listens lets all hear who were told.
+// listens delivers the decisions.
 func (w *World) listens() {
 	for i := range w.visitors {
 		v := &w.visitors[i]
@@ -47,21 +47,21 @@ func (w *World) listens() {
 		if v.is != knocks {
 			continue
 		}
-		switch said, ok := w.hears(&v.pass); {
+		switch testified, ok := w.hears(&v.pass); {
 		case !ok:
-		case said.Problem == event.None:
+		case testified.Problem == event.None:
 			v.again = false
 		case v.again:
 			w.Saw["came again at once, and was refused again"]++
 			v.again = false
-		case w.c.Choose("gate/again", 3) == 1: // whatever it was told of when to come
+		case w.c.Choose("gate/again", 3) == 1: // without waiting for RetryAfter
 			w.knock(&v.pass, v.in)
 			v.again = true
 		}
 	}
 }
 
-// arrives has one come, if anybody is left to do so.
+// arrives makes a new visitor, if one is left.
 func (w *World) arrives(in event.Admit) *visitor {
 	for i := range w.visitors {
 		if v := &w.visitors[i]; v.is == away {
@@ -73,19 +73,19 @@ func (w *World) arrives(in event.Admit) *visitor {
 	return nil
 }
 
-// stranger is an arrival from an address.
-func stranger(peer int) (in event.Admit) {
+// keylessArrival returns a request without a key.
+func keylessArrival(peer int) (in event.Admit) {
 	in = event.Admit{Class: types.ClassAnon, DeclaredBytes: 100, TimeLeft: time.Second}
 	in.Peer[7] = byte(peer)
 	return in
 }
 
-// arrival makes up who comes, and for what.
+// arrival draws a request.
 func (w *World) arrival() (in event.Admit) {
-	in = stranger(1 + w.c.Choose("gate/peer", 6))
-	if who := w.c.Choose("gate/who", 10); who > 2 { // of three tenants, the first is that of the clients
-		in.Class, in.Tenant = types.ClassAuthed, types.Tenant(1+who%3)
-		if in.Key = types.KeyID(200 + in.Tenant); who > 7 {
+	in = keylessArrival(1 + w.c.Choose("gate/peer", 6))
+	if goalClient := w.c.Choose("gate/who", 10); goalClient > 2 { // three tenants; the first is that of the clients
+		in.Class, in.Tenant = types.ClassAuthed, types.Tenant(1+goalClient%3)
+		if in.Key = types.KeyID(200 + in.Tenant); goalClient > 7 {
 			in.Class, in.Tenant, in.Key = types.ClassInternal, boss.Tenant, boss.ID
 		}
 	}
@@ -96,7 +96,7 @@ func (w *World) arrival() (in event.Admit) {
 	return in
 }
 
-// decides mostly has the node decide at once.
+// decides usually lets the node decide at once.
 func (w *World) decides() {
 	if w.c.Choose("gate/at-once", 3) != 1 {
 		w.lets()
@@ -108,7 +108,7 @@ func (w *World) comes() {
 	w.decides()
 }
 
-// bursts: one caller asks for the same many times at once.
+// bursts: one caller makes the same request many times.
 func (w *World) bursts() {
 	in := w.arrival()
 	for range 2 + w.c.Choose("gate/burst", 6) {
@@ -117,23 +117,23 @@ func (w *World) bursts() {
 	w.decides()
 }
 
-// floods: strangers come from as many addresses as they like to make up.
+// floods: requests come from many addresses without a key.
 func (w *World) floods() {
-	in := stranger(0)
+	in := keylessArrival(0)
 	in.Facet = types.Facet(w.c.Choose("gate/facet", int(types.NumFacets)))
 	for n := range 4 + w.c.Choose("gate/burst", 6) {
 		in.Peer[6], in.Peer[7] = 1, byte(n)
 		w.arrives(in)
 	}
-	w.Saw["strangers flood"]++
+	w.Saw["keyless flood"]++
 	w.decides()
 }
 
-// crowds: all classes come to one facet, each with several callers.
+// crowds: all classes use one facet, with several callers each.
 func (w *World) crowds() {
 	facet, first := types.Facet(w.c.Choose("gate/facet", int(types.NumFacets))), w.c.Choose("gate/first", int(types.NumClasses))
 	for n := range 7*int(types.NumClasses) - 1 {
-		in := stranger(1 + n)
+		in := keylessArrival(1 + n)
 		if c := types.Class((first + n) % int(types.NumClasses)); c != types.ClassAnon {
 			in.Class, in.Tenant = c, types.Tenant(1+n/int(types.NumClasses))
 			in.Key = types.KeyID(200 + in.Tenant)
@@ -144,7 +144,7 @@ func (w *World) crowds() {
 	w.lets()
 }
 
-// any is a visitor, by chance, of those that are somewhere.
+// any returns a random visitor in a state.
 func (w *World) any(is visit) *visitor {
 	from := w.c.Choose("gate/which", len(w.visitors))
 	for n := range w.visitors {
@@ -155,7 +155,7 @@ func (w *World) any(is visit) *visitor {
 	return nil
 }
 
-// ends: one is done. What went through may be what it said, or much more.
+// ends finishes a visitor, with the declared number of bytes or a very different one.
 func (w *World) ends() {
 	v := w.any(works)
 	if v == nil || v.trip.is != home {
@@ -164,20 +164,20 @@ func (w *World) ends() {
 	bytes := uint64(max(v.in.DeclaredBytes, 0)) + v.went
 	more := w.c.Choose("gate/more", 40_000)
 	switch w.c.Choose("gate/lies", 4) {
-	case 2: // it is cut short
+	case 2: // truncated
 		bytes /= 2
 	case 1:
 		bytes += uint64(more)
 		var s event.Status
 		if w.node.Status(&s); s.Queued[v.in.Facet][v.in.Class] > 0 {
-			w.Saw["lied about its length, and others of its class wait"]++
+			w.Saw["declared a wrong length while others of its class wait"]++
 		}
 	}
 	w.settles(&v.pass, bytes)
 	w.decides()
 }
 
-// turnsAway: one leaves before it has heard.
+// turnsAway cancels a waiting visitor.
 func (w *World) turnsAway() {
 	if v := w.any(knocks); v != nil {
 		w.Saw["left the gate"]++
@@ -186,14 +186,14 @@ func (w *World) turnsAway() {
 	}
 }
 
-// holdsOn: one will not end, whatever time goes by.
+// holdsOn makes a visitor keep its permit.
 func (w *World) holdsOn() {
 	if v := w.any(works); v != nil {
 		v.stalls = true
 	}
 }
 
-// awhile: so much time goes by as counts at the gate, and the tick behind it may be late.
+// awhile advances time by an amount that matters at the gate; the tick after it may be late.
 func (w *World) awhile() {
 	gone := time.Duration(w.c.Choose("gate/gone", 60)) * time.Millisecond
 	if w.c.Choose("gate/late", 4) == 1 {
@@ -203,7 +203,7 @@ func (w *World) awhile() {
 	w.pass(gone)
 }
 
-// goes ends whatever v does.
+// goes ends a visitor.
 func (v *visitor) goes(w *World) {
 	w.comesHome(v)
 	if w.leaves(&v.pass); v.is == works && w.now.Mono >= w.places[v.at].until {

@@ -9,7 +9,7 @@ import (
 	"macronode/core/types"
 )
 
-// watched is the node, seen after each step of a turn.
+// watched is the node, checked after each step of a turn.
 type watched struct{ *World }
 
 func (w watched) Step(now types.Now, in event.Event, out *event.Effects) {
@@ -29,28 +29,35 @@ func (w watched) Step(now types.Now, in event.Event, out *event.Effects) {
 	if len(out.Frames) > frames+1 {
 		w.fail("two-frames-a-step", "one step, %d frames", len(out.Frames)-frames)
 	}
-	var told *record.Header
+	var answered *record.Header
 	if len(out.Frames) > frames {
 		h, _, err := record.Open(out.Body(out.Frames[frames]))
 		if err != nil || h.LSN != w.node.LSN() {
 			w.fail("frame-number", "frame %v: %v", h.LSN, err)
 		}
 		w.promise.appended(h.LSN, w.node.StateHash(), int(h.Count))
-		told = &h
+		answered = &h
 	}
-	w.stepped(in, told)
+	w.stepped(in, answered)
+	if body := []byte(nil); w.storage != nil || w.usage != nil {
+		if answered != nil {
+			body = out.Body(out.Frames[frames])
+		}
+		w.storageStepped(in, body)
+		w.usageStepped(in, body)
+	}
 	if g, ok := in.(*event.ApplyPolicy); ok {
 		w.changed(g, out.Decisions[verdicts:])
 	}
-	w.toldAtGate(in, out.Decisions[verdicts:])
+	w.decidedAtGate(in, out.Decisions[verdicts:])
 	w.outlived(in, out.Replies[replies:], &before.Status, &after.Status)
-	w.sees(&step{in, &before.Status, &after.Status, told != nil, out.Replies[replies:]})
+	w.sees(&step{in, &before.Status, &after.Status, answered != nil, out.Replies[replies:]})
 	if r, ok := in.(*event.Request); ok {
 		w.promise.decided(r.Ticket, w.node.LSN())
 	}
 }
 
-// outlived finds an answer under a key whose time is over, and which the node had forgotten.
+// outlived counts an answer for a key after its TTL that the node had evicted.
 func (w *World) outlived(in event.Event, replies []event.Reply, before, after *event.Status) {
 	r, ok := in.(*event.Request)
 	if !ok || len(replies) == 0 || !replies[0].Replayed || replies[0].Ticket != r.Ticket {
@@ -61,7 +68,7 @@ func (w *World) outlived(in event.Event, replies []event.Reply, before, after *e
 	}
 }
 
-// untraced notes a step that no specification has.
+// untraced reports a step that no specification permits.
 func (w *World) untraced(err error) {
 	rule := "trace"
 	if b := (*trace.Broken)(nil); errors.As(err, &b) {

@@ -8,9 +8,9 @@ import (
 	"macronode/core/types"
 )
 
-// wish makes up a request: mostly a new one; sometimes an old one again, sometimes
-// an old key for something else. In a life with a goal most are on the way there, and
-// nothing is wished for where others have to come first.
+// wish draws a request: mostly a new one; sometimes an old one again, or an old key for another
+// request. In a run with a goal, most lead to the goal, and none is drawn while other clients
+// must move first.
 func (c *client) wish(w *World) *event.Request {
 	c.class, c.doubts, c.boss, c.aims = Plain, false, false, false
 	if w.goal.set && (w.c.Choose("goal/free", 5) != 1 || w.goal.wants(event.CapacityExceeded)) {
@@ -19,7 +19,7 @@ func (c *client) wish(w *World) *event.Request {
 		}
 		if item, any := c.before(w); any {
 			if c.boss, c.class = c.caller != boss.ID, mixed; w.goal.once() && item.Op != event.Issue && item.Amount == types.MinorUnits(30) {
-				if c.class = Large; w.goal.Op == event.Batch { // it comes again
+				if c.class = Large; w.goal.Op == event.Batch { // it is repeated later
 					return c.sealed(w, &event.Request{Item: event.Item{Op: event.Batch}, Atomic: true, Items: []event.Item{item}})
 				}
 			}
@@ -51,14 +51,14 @@ func (c *client) wish(w *World) *event.Request {
 		case !again || !w.waits():
 		case !w.goal.wants(event.IdempotencyCapacity):
 			w.forget()
-		case w.full(): // of keys that are younger
+		case w.full(): // of younger keys
 			old = *past[0]
 		default:
 			c.class = mixed
 			return c.sealed(w, &event.Request{Item: c.issue(1)})
 		}
 		crossed := again && g.Class == Again && w.goal.wants(event.IdempotencyConflict)
-		if c.crossed = crossed && !c.crossed; c.crossed { // first something else comes of the key
+		if c.crossed = crossed && !c.crossed; c.crossed { // first another request under the key
 			w.forget()
 		}
 		if crossed {
@@ -87,8 +87,7 @@ func (c *client) wish(w *World) *event.Request {
 	return c.sealed(w, r)
 }
 
-// full reports that a tenant has as many keys as it may, after those of before were
-// forgotten once.
+// full reports whether a tenant has reached its limit of keys, after earlier keys were evicted.
 func (w *World) full() bool {
 	if !w.goal.waited {
 		w.goal.waited = true
@@ -97,14 +96,14 @@ func (w *World) full() bool {
 	return w.held() >= limits().Idempotency.PerTenant
 }
 
-// held is how many keys and refs the window has.
+// held returns the number of keys and refs in the window.
 func (w *World) held() int {
 	var s event.Status
 	w.node.Status(&s)
 	return int(s.Keys)
 }
 
-// waits reports that what is asked again shall be asked when its key is forgotten.
+// waits reports whether a repeated request must wait until its key is evicted.
 func (w *World) waits() bool {
 	switch {
 	case w.goal.wants(event.IdempotencyConflict, event.Busy):
@@ -115,7 +114,7 @@ func (w *World) waits() bool {
 	return true
 }
 
-// sealed gives r to c, under a new key.
+// sealed prepares r for c under a new key.
 func (c *client) sealed(w *World, r *event.Request) *event.Request {
 	c.keys++
 	r.Tenant = c.tenant
@@ -128,10 +127,10 @@ func (c *client) sealed(w *World, r *event.Request) *event.Request {
 	return r
 }
 
-// key is the n-th of c, from 1.
+// key returns the n-th key of c, from 1.
 func (c *client) key(n int) []byte { return fmt.Appendf(nil, "%s%d", c.mark, n) }
 
-// items makes up those of a batch. Each that pays uses the nonce after those before it.
+// items draws the items of a batch. Each debit uses the nonce after those before it.
 func (c *client) items(w *World, r *event.Request) {
 	paid := types.Nonce(0)
 	most := 1 + w.c.Choose("batch/items", 4)
@@ -158,7 +157,7 @@ func (c *client) items(w *World, r *event.Request) {
 	}
 }
 
-// malform makes of r what is no operation: with an amount where there is none, or without.
+// malform makes r invalid: an amount where there must be none, or none where there must be one.
 func (c *client) malform(r *event.Request) {
 	c.special(Malformed)
 	c.malformed = true

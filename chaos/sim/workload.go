@@ -6,31 +6,30 @@ import (
 	"macronode/core/event"
 )
 
-// A Class is what is special about a request, if one thing is. Who asks comes before what is
-// asked.
+// A Class is the special property of a request, if it has one. Properties of the client come
+// before those of the request.
 type Class int
 
 const (
 	Plain     Class = iota
-	Large           // more than the limits like, or than there is
-	OldRef          // a ref that was used before
-	NonceLow        // a nonce that was used before
-	NonceHigh       // one that is not next yet
-	Again           // an old request, once more
-	Other           // an old key, for something else
-	Malformed       // no operation at all
-	Barred          // with a key that covers less, or that has ended
-	Stranger        // of a tenant without a key
-	classes         // how many there are
-	mixed           // several of these at once: it belongs to no cell
+	Large           // exceeds a limit or the balance
+	OldRef          // with a used ref
+	NonceLow        // with a used nonce
+	NonceHigh       // with a nonce after the expected one
+	Again           // an old request again
+	Other           // an old key for another request
+	Malformed       // an invalid request
+	Barred          // with a key that covers less, or that was revoked
+	NoKey           // of a tenant without a key
+	classes         // number of classes
+	mixed           // several properties: not in any cell
 )
 
 func (c Class) String() string {
 	return [classes]string{"plain", "large", "old ref", "nonce low", "nonce high", "again", "other", "malformed", "barred", "stranger"}[c]
 }
 
-// A Cell is an operation, what was special about it, and how it ended: with an answer or a
-// problem, which its record may have.
+// A Cell is an operation, its class, and its outcome: an answer or a problem, possibly stored.
 type Cell struct {
 	Op      event.Op
 	Class   Class
@@ -45,7 +44,7 @@ func (c Cell) String() string {
 	return fmt.Sprintf("%v, %v: %s (%d)", c.Op, c.Class, how, c.Outcome)
 }
 
-// Cells are all there could be, made of what the node knows.
+// Cells returns all cells, from the tables of the node.
 func Cells() (all []Cell) {
 	for op := event.Op(1); op.Known(); op++ {
 		for class := range classes {
@@ -57,7 +56,7 @@ func Cells() (all []Cell) {
 	return all
 }
 
-// special notes what is special about the wish at hand.
+// special sets the class of the current request.
 func (c *client) special(class Class) {
 	if c.class != Plain && c.class != class {
 		class = mixed
@@ -65,12 +64,12 @@ func (c *client) special(class Class) {
 	c.class = class
 }
 
-// counts counts the cell of a request that was answered.
+// counts counts the cell of an answered request.
 func (w *World) counts(c *client, want *event.Request, class Class, r event.Reply) {
 	how := r.Problem
 	switch {
 	case c.tenant != boss.Tenant:
-		class = Stranger
+		class = NoKey
 	case want.Caller != boss.ID:
 		class = Barred
 	case class == mixed:

@@ -1,7 +1,7 @@
-// Package soak lets the real binary live for long, under everything at once: money that is
-// certified, a gateway before a service that has moods, clients that give up, pour, sip and
-// tunnel, changes of its configuration, drains and kills. It is held to what does not show
-// in a short life: nothing grows, nothing is lost, nothing stays taken.
+// Package soak runs the real binary for a long time under everything at once: a certified wallet, a gateway in
+// front of an upstream with changing behaviour, clients that cancel, send slowly, read slowly and use tunnels,
+// reloads, drains and kills. It checks what does not show in a short run: nothing grows, nothing is lost, no
+// permit is leaked.
 package soak
 
 import (
@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// A Mood is how a service answers.
+// A Mood is how an upstream responds.
 type Mood uint32
 
-// The moods. Well is the most common.
+// The moods. Well is the most frequent.
 const (
 	Well  Mood = iota
 	Slow       // it takes its time
@@ -29,23 +29,23 @@ const (
 	Moods
 )
 
-// A Service stands behind the gateway.
+// A Service is the upstream behind the gateway.
 type Service struct {
 	*httptest.Server
 	mood atomic.Uint32
 }
 
-// NewService is well.
+// NewService returns a service in the mood Well.
 func NewService() *Service {
 	s := &Service{}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.answer))
 	return s
 }
 
-// Feel changes its mood.
-func (s *Service) Feel(m Mood) { s.mood.Store(uint32(m)) }
+// SetMood changes the mood.
+func (s *Service) SetMood(m Mood) { s.mood.Store(uint32(m)) }
 
-// chunk is what bodies are made of.
+// chunk is the repeated content of bodies.
 var chunk = strings.Repeat("macronode", 1024)
 
 func (s *Service) answer(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request) {
 		s.echo(w)
 		return
 	}
-	_, _ = io.Copy(io.Discard, r.Body) // of who gives up there is no end
+	_, _ = io.Copy(io.Discard, r.Body) // endless for a client that cancels
 	switch Mood(s.mood.Load()) {
 	case Slow:
 		pause(r, 20*time.Millisecond)
@@ -78,7 +78,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pause waits, no longer than who asked.
+// pause waits, at most until the client disconnects.
 func pause(r *http.Request, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -88,7 +88,7 @@ func pause(r *http.Request, d time.Duration) {
 	}
 }
 
-// echo says everything again, until the other end has nothing to say.
+// echo sends everything back until the other end closes.
 func (s *Service) echo(w http.ResponseWriter) {
 	conn, with, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -26,16 +26,16 @@ var (
 	seed   = flag.Uint64("seed", 1, "of what befalls it")
 )
 
-// TestSoak is a life of many lives. Each ends in a quiet moment that is looked at, and then
-// in a drain or a kill; behind the last one all that anybody was told of money is certified.
+// TestSoak runs several processes one after another. Each ends with a check while it is idle, and then with a
+// drain or a kill. In the end all responses of the wallet are certified.
 func TestSoak(t *testing.T) {
-	s := settle(t)
+	s := newSoakRun(t)
 	for began, life := time.Now(), 0; life < 3 || time.Since(began) < *length; life++ {
 		if s.start(); t.Failed() {
 			return
 		}
-		s.live(max(2*time.Second, *length/8))
-		s.quiet()
+		s.runTraffic(max(2*time.Second, *length/8))
+		s.awaitIdle()
 		if !s.end() || t.Failed() {
 			t.Fatalf("life %d (go test ./chaos/soak -seed %d -for %v)", life, *seed, *length)
 		}
@@ -44,29 +44,29 @@ func TestSoak(t *testing.T) {
 	s.certify()
 }
 
-// A house is all of it.
-type house struct {
+// A soakRun has the node, its upstream and its clients.
+type soakRun struct {
 	*kill.Node
 	t      *testing.T
 	dice   types.Rand
 	far    *soak.Service
 	file   string
 	money  []*kill.Client
-	guests []*soak.Guest
+	guests []*soak.Visitor
 	bound  float64 // of memory
 	first  map[string]float64
 
 	lives, changes, refused, drains int
 }
 
-func settle(t *testing.T) *house {
+func newSoakRun(t *testing.T) *soakRun {
 	t.Helper()
 	binary, err := kill.Build(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, dice: types.NewRand(*seed), far: soak.NewService(), file: filepath.Join(t.TempDir(), "macronode.yaml"),
-		guests: soak.Guests(4, *seed), first: map[string]float64{}}
+	h := &soakRun{t: t, dice: types.NewRand(*seed), far: soak.NewService(), file: filepath.Join(t.TempDir(), "macronode.yaml"),
+		guests: soak.Visitors(4, *seed), first: map[string]float64{}}
 	t.Cleanup(func() { h.far.CloseClientConnections(); h.far.Close() })
 	for i := range uint32(6) {
 		h.money = append(h.money, kill.NewClient(i))
@@ -90,8 +90,8 @@ func settle(t *testing.T) *house {
 	return h
 }
 
-// write makes the file one of the configurations; the last is none that is applied.
-func (h *house) write(which int) {
+// write writes one of the configurations; the last one is invalid.
+func (h *soakRun) write(which int) {
 	h.t.Helper()
 	app, more := "app", []string{
 		"quotas: [{ scope: instance, requests_per_second: 4000, burst: 100 }]\n",
@@ -109,7 +109,7 @@ func (h *house) write(which int) {
 	}
 }
 
-func (h *house) start() {
+func (h *soakRun) start() {
 	h.t.Helper()
 	h.write(int(h.dice.Uint64n(3)))
 	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
@@ -119,8 +119,8 @@ func (h *house) start() {
 	}
 }
 
-// live is everybody at once, while the service has moods and the configuration changes.
-func (h *house) live(span time.Duration) {
+// runTraffic runs all clients at once, while the upstream changes its mood and the configuration is reloaded.
+func (h *soakRun) runTraffic(span time.Duration) {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), span)
 	defer stop()
@@ -143,17 +143,17 @@ func (h *house) live(span time.Duration) {
 		}
 	})
 	for ctx.Err() == nil {
-		h.far.Feel([...]soak.Mood{soak.Well, soak.Well, soak.Well, soak.Slow, soak.Hangs, soak.Cuts, soak.Gone, soak.Turns}[h.dice.Uint64n(8)])
+		h.far.SetMood([...]soak.Mood{soak.Well, soak.Well, soak.Well, soak.Slow, soak.Hangs, soak.Cuts, soak.Gone, soak.Turns}[h.dice.Uint64n(8)])
 		wait(ctx, time.Duration(50+h.dice.Uint64n(400))*time.Millisecond)
 		if h.dice.Uint64n(3) == 0 {
-			h.change(int(h.dice.Uint64n(4)))
+			h.reload(int(h.dice.Uint64n(4)))
 		}
 	}
 	wg.Wait()
-	h.far.Feel(soak.Well)
+	h.far.SetMood(soak.Well)
 }
 
-// wait is over when ctx is.
+// wait waits for d, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -163,8 +163,8 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// change has the node read its file again.
-func (h *house) change(which int) {
+// reload makes the node reload its file.
+func (h *soakRun) reload(which int) {
 	h.t.Helper()
 	h.write(which)
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.Admin+"/config/reload", nil)
@@ -178,24 +178,24 @@ func (h *house) change(which int) {
 		return
 	}
 	defer resp.Body.Close()
-	said, _ := io.ReadAll(resp.Body)
+	output, _ := io.ReadAll(resp.Body)
 	want := http.StatusOK
 	if h.changes++; which == 3 {
 		want = http.StatusUnprocessableEntity
 		h.refused++
 	}
 	if resp.StatusCode != want {
-		h.t.Errorf("configuration %d: %d %s", which, resp.StatusCode, said)
+		h.t.Errorf("configuration %d: %d %s", which, resp.StatusCode, output)
 	}
 }
 
-// quiet waits until nobody is in, and looks at what may not have grown.
-func (h *house) quiet() {
+// awaitIdle waits until no request is in progress, and checks what must not have grown.
+func (h *soakRun) awaitIdle() {
 	h.t.Helper()
 	var busy []string
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks at another process
 		is := h.gauges()
-		if busy = over(is, h.first); len(busy) == 0 {
+		if busy = grown(is, h.first); len(busy) == 0 {
 			break
 		}
 		if time.Now().After(end) {
@@ -212,9 +212,9 @@ func (h *house) quiet() {
 	}
 }
 
-// over are the gauges that are not as in a quiet node: nobody in, and of what a process
-// has, not much more than in its first quiet moment.
-func over(is, first map[string]float64) (all []string) {
+// grown returns the gauges that are not as in an idle node: no requests in progress, and process resources close
+// to those of the first idle moment.
+func grown(is, first map[string]float64) (all []string) {
 	for name, v := range is {
 		most := 0.0
 		switch {
@@ -234,8 +234,8 @@ func over(is, first map[string]float64) (all []string) {
 	return all
 }
 
-// gauges are those of the gate, and of the process.
-func (h *house) gauges() map[string]float64 {
+// gauges returns the gauges of admission and of the process.
+func (h *soakRun) gauges() map[string]float64 {
 	h.t.Helper()
 	all, err := h.Gauges(h.t.Context(), append(kill.AtGate(), "go_goroutines", "process_open_fds", "process_resident_memory_bytes")...)
 	if err != nil || len(all) < 12 {
@@ -244,8 +244,8 @@ func (h *house) gauges() map[string]float64 {
 	return all
 }
 
-// end is a drain or a kill, with money on its way.
-func (h *house) end() bool {
+// end drains or kills the node while requests of the wallet are in progress.
+func (h *soakRun) end() bool {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
 	defer stop()
@@ -254,8 +254,8 @@ func (h *house) end() bool {
 	wait(ctx, time.Duration(20+h.dice.Uint64n(100))*time.Millisecond) // the moment is what is drawn here
 	if h.dice.Uint64n(2) == 0 {
 		h.Kill()
-	} else if said, code := h.Stop(); code != 0 {
-		h.t.Errorf("exit %d:\n%s", code, said)
+	} else if output, code := h.Stop(); code != 0 {
+		h.t.Errorf("exit %d:\n%s", code, output)
 	} else {
 		h.drains++
 	}
@@ -266,8 +266,8 @@ func (h *house) end() bool {
 	return true
 }
 
-// certify holds all that anybody was told of money to what is there at last.
-func (h *house) certify() {
+// certify compares all responses of the wallet with the final journal.
+func (h *soakRun) certify() {
 	h.t.Helper()
 	if h.start(); h.t.Failed() {
 		return
@@ -279,8 +279,8 @@ func (h *house) certify() {
 			h.t.Fatal(err)
 		}
 	}
-	if said, code := h.Stop(); code != 0 {
-		h.t.Fatalf("exit %d:\n%s", code, said)
+	if output, code := h.Stop(); code != 0 {
+		h.t.Fatalf("exit %d:\n%s", code, output)
 	}
 	if out, err := exec.Command(h.Binary, "verify", "--data", h.Data).CombinedOutput(); err != nil {
 		h.t.Fatalf("verify: %v\n%s", err, out)
@@ -289,13 +289,13 @@ func (h *house) certify() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var whole, told, cut int64
+	var whole, problems, cut int64
 	for _, g := range h.guests {
-		whole, told, cut = whole+g.Whole.Load(), told+g.Told.Load(), cut+g.Cut.Load()
+		whole, problems, cut = whole+g.Whole.Load(), problems+g.Problems.Load(), cut+g.Cut.Load()
 	}
-	if whole == 0 || told == 0 || cut == 0 || h.changes == 0 || sure.Writes != answers || answers == 0 {
-		h.t.Errorf("%d whole, %d told, %d cut, %d changes, %d answers, %+v", whole, told, cut, h.changes, answers, sure)
+	if whole == 0 || problems == 0 || cut == 0 || h.changes == 0 || sure.Writes != answers || answers == 0 {
+		h.t.Errorf("%d whole, %d told, %d cut, %d changes, %d answers, %+v", whole, problems, cut, h.changes, answers, sure)
 	}
 	h.t.Logf("evidence: soak.lives = %d in %v, %d drained, %d changes of which %d refused; %d answers whole, %d problems, %d given up or cut; %d answers of money certified",
-		h.lives, *length, h.drains, h.changes, h.refused, whole, told, cut, answers)
+		h.lives, *length, h.drains, h.changes, h.refused, whole, problems, cut, answers)
 }

@@ -1,6 +1,6 @@
-// Package stepwork bounds what one step of the node executes: the number of statements of
-// core, which is the same on every machine, not a time. A loop over all requests that are
-// queued, at work or held is seen, wherever in core it stands.
+// Package stepwork bounds the work of one step of the node: the number of executed statements of
+// core, which is the same on every machine. It detects a loop over all requests that are queued,
+// running or held, anywhere in core.
 package stepwork
 
 import (
@@ -12,17 +12,17 @@ import (
 	"strings"
 	"testing"
 
-	_ "macronode/core/node" // what is measured: a change of it makes a cached result void
+	_ "macronode/core/node" // imported so that a change invalidates the cached result
 )
 
 const (
 	few, many = 64, 1024
-	// factor and extra are by how much a step of a node with many requests may execute more than
-	// that of one with few: for a heap, which is a little deeper, and for the probes of tables.
+	// factor and extra are how much more a step may execute with many requests than with few: for
+	// a deeper heap, and for longer probes in tables.
 	factor, extra = 1.5, 200
 )
 
-// TestStepWorkDoesNotGrowWithRequests: sixteen times the requests do not make a step longer.
+// TestStepWorkDoesNotGrowWithRequests: a step with sixteen times the requests is not longer.
 func TestStepWorkDoesNotGrowWithRequests(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "measure")
 	run(t, "go", "build", "-cover", "-covermode=atomic", "-coverpkg=macronode/core/...,macronode/chaos/stepwork/measure", "-o", binary, "./measure")
@@ -43,7 +43,7 @@ func measured(t *testing.T, binary string, requests int) map[string]int {
 	run(t, binary, dir, strconv.Itoa(requests))
 	kinds, err := os.ReadDir(dir)
 	if err != nil || len(kinds) == 0 {
-		t.Fatalf("nothing is measured: %v", err)
+		t.Fatalf("no statement is measured: %v", err)
 	}
 	executed := map[string]int{}
 	for _, kind := range kinds {
@@ -54,7 +54,7 @@ func measured(t *testing.T, binary string, requests int) map[string]int {
 	return executed
 }
 
-// statements adds up a profile, whose lines are "file:place STATEMENTS TIMES".
+// statements sums a profile with lines "file:place STATEMENTS TIMES".
 func statements(t *testing.T, profile string) (sum int) {
 	t.Helper()
 	file, err := os.Open(profile)
@@ -66,7 +66,7 @@ func statements(t *testing.T, profile string) (sum int) {
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) != 3 || !strings.HasPrefix(fields[0], "macronode/core/") {
-			continue // the mode, and the program that measures
+			continue // the mode, and the measuring program
 		}
 		block, err1 := strconv.Atoi(fields[1])
 		times, err2 := strconv.Atoi(fields[2])

@@ -9,42 +9,42 @@ import (
 	"macronode/core/types"
 )
 
-// The constants of Clock.tla, as the node is said to have them: not core's.
+// The constants of Clock.tla, repeated here independently of core.
 const (
-	clockStep   = 500 * time.Millisecond // forward at once
-	clockRest   = time.Minute            // between two of those
-	clockTrust  = 10 * time.Second       // beyond, an offset is not believed while running
-	clockGap    = time.Hour              // nor across a restart
-	clockSteady = time.Minute            // how long a doubted offset must stand still
-	clockWaver  = time.Second            // give or take
-	clockSlew   = 20                     // fast or slow by one part in so many
-	clockDay    = 86_400_000             // of words.Time
+	clockStep   = 500 * time.Millisecond // largest step forward
+	clockRest   = time.Minute            // least time between two steps
+	clockTrust  = 10 * time.Second       // a larger offset is not trusted while running
+	clockGap    = time.Hour              // a larger offset is not trusted across a restart
+	clockSteady = time.Minute            // how long an untrusted offset must be steady
+	clockWaver  = time.Second            // largest variation of a steady offset
+	clockSlew   = 20                     // a slew is this part of the elapsed time
+	clockDay    = 86_400_000             // of types.Time
 	clockEnd    = math.MaxInt64 / int64(time.Millisecond)
 )
 
-// hours are Clock's variables. Time is exact here: what the node says is in whole
-// milliseconds, but its offset from the machine's clock is not.
-type hours struct {
-	read           bool          // the machine's clock, in this life
+// clockState has the variables of Clock. Time is exact here: the node's time is in whole milliseconds,
+// but its offset from the machine's clock is not.
+type clockState struct {
+	read           bool          // the machine's clock was read in this run
 	at, seen       time.Duration // since 1970
 	mono           types.Instant
 	doubted        bool
 	since, offset  time.Duration
-	stepped        time.Duration // since the last step
+	stepped        time.Duration // time since the last step
 	frame          types.Time
-	became         string // the action at hand
+	became         string // the current action
 	moved, gone    time.Duration
-	believed       bool // after a doubt
+	believed       bool // after distrust
 	behind, slewed time.Duration
 }
 
-// claim is what the machine says, as far as it can be told.
+// claim returns the machine's time, clamped to the valid range.
 func claim(t types.Time) time.Duration {
 	return time.Duration(min(max(int64(t), 0), clockEnd)) * time.Millisecond
 }
 
-// found is a frame that recovery found.
-func (c *hours) found(body []byte) error {
+// found handles a frame that recovery found.
+func (c *clockState) found(body []byte) error {
 	h, _, err := record.Open(body)
 	if err != nil || h.At < c.frame {
 		return broken("NotBehindFrames", "frame %v is of %d, after %d: %v", h.LSN, h.At, c.frame, err)
@@ -53,7 +53,7 @@ func (c *hours) found(body []byte) error {
 	return nil
 }
 
-func (c *hours) step(after *View, s *Step) error {
+func (c *clockState) step(after *View, s *Step) error {
 	was := *c
 	wall := claim(s.Now.Wall)
 	got := wall - after.Offset
@@ -84,8 +84,8 @@ func (c *hours) step(after *View, s *Step) error {
 	return nil
 }
 
-// reads is Read; at first, Crash: what the machine says across a restart.
-func (c *hours) reads(now types.Now, wall time.Duration) {
+// reads is the action Read; at first Crash: the machine's time across a restart.
+func (c *clockState) reads(now types.Now, wall time.Duration) {
 	was := c.at
 	defer func() { c.seen, c.moved = wall, c.at-was }()
 	if c.believed = false; !c.read {
@@ -121,8 +121,8 @@ func (c *hours) reads(now types.Now, wall time.Duration) {
 	}
 }
 
-// doubts is Doubts.
-func (c *hours) doubts(even, wall time.Duration, synced bool) {
+// doubts is the action Doubts.
+func (c *clockState) doubts(even, wall time.Duration, synced bool) {
 	wavers := max(c.behind-c.offset, c.offset-c.behind) > clockWaver
 	if steady := c.doubted && !wavers && synced; !steady {
 		c.since, c.offset = 0, c.behind
@@ -133,13 +133,13 @@ func (c *hours) doubts(even, wall time.Duration, synced bool) {
 	c.at, c.doubted = even, true
 }
 
-// accepts is Accept.
-func (c *hours) accepts() {
+// accepts is the action Accept.
+func (c *clockState) accepts() {
 	c.became, c.at, c.doubted = "Accept", max(c.at, c.seen), false
 }
 
-// rule is what a step breaks that c has otherwise: the invariant, or else the action.
-func (c *hours) rule(was *hours, got time.Duration, doubts bool) string {
+// rule returns the invariant or action that a step violates.
+func (c *clockState) rule(was *clockState, got time.Duration, doubts bool) string {
 	moved := got - was.at
 	leap := c.gone + max(c.slewed, clockStep)
 	switch {

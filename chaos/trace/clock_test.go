@@ -13,13 +13,12 @@ import (
 	"macronode/core/types"
 )
 
-// TestRestart: what a start makes of the machine's clock is Clock's Crash; and what it
-// might make of it otherwise is refused.
-func TestRestart(t *testing.T) {
+// TestRestartTime: the time after a start is that of Clock's Crash; any other time is rejected.
+func TestRestartTime(t *testing.T) {
 	const last = types.Time(1_700_000_000_000)
 	for _, c := range []struct {
-		away  time.Duration // what the machine says has gone by
-		seen  time.Duration // what the node is seen to believe; 0: what it does
+		away  time.Duration // time that has passed by the machine's clock
+		seen  time.Duration // accepted time; 0: the node's
 		rule  string
 		doubt bool
 	}{
@@ -62,24 +61,24 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// shift is what is seen after a step, at another time; a frame has it too.
+// shift changes the time after a step, in its frame too.
 func shift(v *trace.View, s *trace.Step, by time.Duration) bool {
 	v.Offset -= by
 	v.At = types.Time((time.Duration(s.Now.Wall)*time.Millisecond - v.Offset) / time.Millisecond)
 	return true
 }
 
-// sure is a view without doubt of the clock, where no more than that makes the difference.
+// sure removes the distrust from a view, if nothing else depends on it.
 func sure(v *trace.View) bool {
-	ails := v.DegradedBy.Without(types.ClockUntrusted)
-	if ails == 0 && v.Phase == types.Degraded {
+	conditions := v.DegradedBy.Without(types.ClockUntrusted)
+	if conditions == 0 && v.Phase == types.Degraded {
 		return false
 	}
-	v.DegradedBy = ails
+	v.DegradedBy = conditions
 	return true
 }
 
-// untimely are lives that Clock has not.
+// untimely are runs that Clock does not permit.
 func untimely() map[string]illegal {
 	return map[string]illegal{
 		"time that goes back": {"NeverBack", func(b, v *trace.View, s *trace.Step) bool {
@@ -88,7 +87,7 @@ func untimely() map[string]illegal {
 		"time that runs": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
 			return b.LSN > 0 && v.Offset == 0 && shift(v, s, 2*time.Second)
 		}},
-		"time that stands": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
+		"time stands still": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
 			return b.LSN > 0 && v.Offset == 0 && v.At-b.At == 400 && shift(v, s, -200*time.Millisecond)
 		}},
 		"time that leads of its own": {"NoLeadOfItsOwn", func(b, v *trace.View, s *trace.Step) bool {
@@ -129,7 +128,7 @@ func untimely() map[string]illegal {
 				return ok
 			})
 		}},
-		"a frame of what is to come": {"Vouch", func(_, _ *trace.View, s *trace.Step) bool {
+		"a frame with a later time": {"Vouch", func(_, _ *trace.View, s *trace.Step) bool {
 			return reframe(s, func(h *record.Header) { h.At++ })
 		}},
 		"another time than the clock's": {"Read", func(_, v *trace.View, _ *trace.Step) bool { v.At++; return true }},

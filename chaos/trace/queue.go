@@ -6,7 +6,7 @@ import (
 	"macronode/core/types"
 )
 
-// A waiter is one of Queue's held: whose reply waits, for which frame, and for how long.
+// A waiter is a held reply: its ticket, its frame and its deadline.
 type waiter struct {
 	ticket types.Ticket
 	of     types.Tenant
@@ -15,11 +15,11 @@ type waiter struct {
 	gone   bool
 }
 
-// line is the node's half of Queue: Decide, Serve and Cancel. Slots and rings are the
-// door's, which no step sees.
+// line is the node's part of Queue: Decide, Serve and Cancel. Slots and rings belong to the
+// dispatcher, which no step shows.
 type line struct {
 	config node.Config
-	held   []waiter // in the order in which they came
+	held   []waiter // in the order of arrival
 	known  map[types.Tenant]bool
 }
 
@@ -36,13 +36,13 @@ func (l *line) step(before, after *View, s *Step) error {
 			l.held[i].gone = l.held[i].gone || l.held[i].ticket == in.Ticket
 		}
 	}
-	told := s.Replies
+	got := s.Replies
 	if t, of, shares := asks(s.In); t != 0 {
-		if len(told) > 0 && told[0].Ticket == t {
-			if err := l.refuses(before, s.In, told[0].Problem, of); err != nil {
+		if len(got) > 0 && got[0].Ticket == t {
+			if err := l.refuses(before, s.In, got[0].Problem, of); err != nil {
 				return err
 			}
-			told = told[1:]
+			got = got[1:]
 		} else if err := l.admits(waiter{ticket: t, of: of, after: after.LSN, until: s.Now.Mono.Add(l.config.CommitTimeout)}, shares); err != nil {
 			return err
 		}
@@ -62,16 +62,18 @@ func (l *line) step(before, after *View, s *Step) error {
 	if len(l.held) > 0 && l.held[0].after <= after.Applied {
 		return broken("Served", "%v still waits for %v, folded %v", l.held[0].ticket, l.held[0].after, after.Applied)
 	}
-	return l.serve(serves, told)
+	return l.serve(serves, got)
 }
 
-// asks is whose request an event is, of which tenant, and whether shares bind it: keys
-// are administered whatever waits.
+// asks returns the ticket and tenant of an event, and whether tenant limits apply: key
+// administration is exempt.
 func asks(in event.Event) (t types.Ticket, of types.Tenant, shares bool) {
-	//nolint:gochecksumtype // the others are nobody's
+	//nolint:gochecksumtype // the others have no ticket
 	switch in := in.(type) {
 	case *event.Request:
 		return in.Ticket, in.Tenant, true
+	case *event.Execute:
+		return in.Command.Head().Ticket, in.Command.Head().Tenant, true
 	case *event.FindOutcome:
 		return in.Ticket, in.Tenant, true
 	case *event.CreateKey:
@@ -83,7 +85,7 @@ func asks(in event.Event) (t types.Ticket, of types.Tenant, shares bool) {
 	}
 }
 
-// crowd is how many of a tenant's are held.
+// crowd counts the held replies of a tenant.
 func (l *line) crowd(of types.Tenant) (n int) {
 	for i := range l.held {
 		if l.held[i].of == of {
@@ -105,7 +107,11 @@ func (l *line) admits(x waiter, shares bool) error {
 	return nil
 }
 
-// refuses wants a reason for whoever is told that there is no room.
+// mostOfCommand is the number of bytes that a command of storage may reserve: an object, the evicted
+// keys, its capture, and the ends of holds.
+const mostOfCommand = types.MaxPlaneRecord + 3*types.MaxRecord + types.MaxExpiriesPerStep*types.MaxRecord
+
+// refuses checks the reason of a busy reply.
 func (l *line) refuses(before *View, in event.Event, why event.Problem, of types.Tenant) error {
 	crowded := l.crowd(of) >= l.config.MaxHeldPerTenant || !l.known[of] && len(l.known) >= l.config.State.Ledger.Tenants
 	r, asked := in.(*event.Request)
@@ -113,13 +119,16 @@ func (l *line) refuses(before *View, in event.Event, why event.Problem, of types
 	if asked && !full && !crowded { // room for its frame, and for the ends of holds
 		full = before.Backlog+uint64(r.Cost().Bytes)+types.MaxExpiriesPerStep*64 > l.config.MaxUnsyncedBytes || before.Holds > types.MaxExpiriesPerStep
 	}
+	if _, ok := in.(*event.Execute); ok && before.Backlog+mostOfCommand > l.config.MaxUnsyncedBytes {
+		full = true
+	}
 	if why == event.Busy && !full && !crowded {
 		return broken("RefusedRightly", "%d are held, of tenant %d %d, with %d bytes", len(l.held), of, l.crowd(of), before.Backlog)
 	}
 	return nil
 }
 
-// lose takes out those who wait for what a flush that failed may have lost.
+// lose removes the waiters whose frame a failed flush may have lost.
 func (l *line) lose(before, after *View, in event.Event) (lost []waiter) {
 	from := after.Durable + 1
 	if r, ok := in.(event.FlushFailed); ok {
@@ -139,22 +148,22 @@ func (l *line) lose(before, after *View, in event.Event) (lost []waiter) {
 	return lost
 }
 
-// serve wants those who leave, and did not leave before, to be told, each as it came.
-func (l *line) serve(serves []waiter, told []event.Reply) error {
+// serve checks that the waiters that leave get their replies, in order.
+func (l *line) serve(serves []waiter, got []event.Reply) error {
 	for _, x := range serves {
 		if x.gone {
 			continue
 		}
-		if len(told) == 0 {
-			return broken("NoneLost", "%v is held no more, and was not told", x.ticket)
+		if len(got) == 0 {
+			return broken("NoneLost", "%v left without a reply", x.ticket)
 		}
-		if told[0].Ticket != x.ticket {
-			return broken("InOrder", "%v is told, and before it came %v", told[0].Ticket, x.ticket)
+		if got[0].Ticket != x.ticket {
+			return broken("InOrder", "%v got a reply before %v, which came earlier", got[0].Ticket, x.ticket)
 		}
-		told = told[1:]
+		got = got[1:]
 	}
-	if len(told) > 0 {
-		return broken("RightReply", "%v is told, and it was not its turn", told[0].Ticket)
+	if len(got) > 0 {
+		return broken("RightReply", "%v got a reply out of turn", got[0].Ticket)
 	}
 	return nil
 }

@@ -9,13 +9,13 @@ import (
 	"macronode/core/types"
 )
 
-// queue is who waits, and the frame that the last of them who left waited for.
+// queue tracks held replies, and the frame of the last cancelled one.
 type queue struct {
 	tickets map[types.Ticket]bool
 	left    types.LSN
 }
 
-// note looks at a step; true where somebody leaves who waits for a frame to come.
+// note handles a step; true if a request that waits for a later frame is cancelled.
 func (q *queue) note(v *trace.View, s *trace.Step) bool {
 	if r, ok := s.In.(*event.Request); ok && v.LSN > v.Applied {
 		q.tickets[r.Ticket] = true
@@ -31,10 +31,10 @@ func (q *queue) note(v *trace.View, s *trace.Step) bool {
 	return ok
 }
 
-// busy reports that the step's only reply is that there is no room.
+// busy reports whether the step's only reply is busy.
 func busy(s *trace.Step) bool { return len(s.Replies) == 1 && s.Replies[0].Problem == event.Busy }
 
-// unqueued are lives that Queue has not.
+// unqueued are runs that Queue does not permit.
 func unqueued(waits *queue) map[string]illegal {
 	return map[string]illegal{
 		"a place too many": {"Bounded", func(_, v *trace.View, s *trace.Step) bool {
@@ -59,21 +59,21 @@ func unqueued(waits *queue) map[string]illegal {
 			}
 			return ok
 		}},
-		"told before who came first": {"InOrder", func(_, _ *trace.View, s *trace.Step) bool {
+		"a reply out of order": {"InOrder", func(_, _ *trace.View, s *trace.Step) bool {
 			ok := len(s.Replies) == 2 && isA[event.Applied](s)
 			if ok {
 				s.Replies[0], s.Replies[1] = s.Replies[1], s.Replies[0]
 			}
 			return ok
 		}},
-		"who left is counted no more": {"CrowdExact", func(_, v *trace.View, s *trace.Step) bool {
+		"a cancelled reply is not counted": {"CrowdExact", func(_, v *trace.View, s *trace.Step) bool {
 			ok := waits.note(v, s)
 			if ok {
 				v.HeldReplies--
 			}
 			return ok
 		}},
-		"told before its turn, while another leaves": {"RightReply", func(b, v *trace.View, s *trace.Step) bool {
+		"a reply out of turn, while another is cancelled": {"RightReply", func(b, v *trace.View, s *trace.Step) bool {
 			waits.note(v, s)
 			ok := isA[event.Applied](s) && int(b.HeldReplies-v.HeldReplies) > len(s.Replies) && len(waits.tickets) > 0
 			if ok {
@@ -88,7 +88,7 @@ func unqueued(waits *queue) map[string]illegal {
 			}
 			return ok
 		}},
-		"lost where somebody has left": {"NoneLost", func(_, v *trace.View, s *trace.Step) bool {
+		"lost beside a cancelled one": {"NoneLost", func(_, v *trace.View, s *trace.Step) bool {
 			waits.note(v, s)
 			ok := isA[event.Applied](s) && v.Applied < waits.left && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
 			if ok {

@@ -30,16 +30,16 @@ func config() node.Config {
 	}
 	return node.Config{State: l, MaxHeldReplies: 4, MaxReplayWaiters: 2, MaxHeldPerTenant: 3, MaxUnsyncedBytes: 40 << 10, MinFreeBytes: 4096, CommitTimeout: 3 * time.Second,
 		StallThreshold: 200 * time.Millisecond, SyncTimeout: 5 * time.Second, HeartbeatInterval: time.Second, SweepInterval: time.Second, StartTimeout: 3 * time.Second,
-		Drain:     drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second},
-		Admission: house(), Quotas: quotas(), QuotaLimits: quota.Limits{Peers: 2, Keys: 4, Tenants: 4}, MaxPacingDelay: 100 * time.Millisecond}
+		Drain:            drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second},
+		MaxUpstreamCalls: 6, Upstreams: services(), Admission: smallGate(), Quotas: quotas(), QuotaLimits: quota.Limits{Peers: 2, Keys: 4, Tenants: 4}, MaxPacingDelay: 100 * time.Millisecond}
 }
 
-// rig is one life of a node whose disk and clients are chance's.
+// rig is a random run of a node with its disk and clients.
 type rig struct {
 	r      *rand.Rand
 	node   *node.Node
 	watch  func(before, after *trace.View, what *trace.Step) error
-	spoil  func(before, after *trace.View, what *trace.Step) bool // what is seen is changed; true once it was
+	spoil  func(before, after *trace.View, what *trace.Step) bool // changes what is seen; true once it has
 	spoilt bool
 	now    types.Now
 	out    event.Effects
@@ -50,29 +50,33 @@ type rig struct {
 	keys   int
 	holds  []types.TxID
 	asked  *event.Request
-	ends   []types.Service // those who were asked to end, and will
+	ends   []types.Service // services that were stopped, and will end
 	steps  int
 	saw    map[string]int
-	index  map[string]command.PriorOutcome // what an index would say, of keys and of refs
-	slots  [places]types.Ticket            // who is at the gate
+	index  map[string]command.PriorOutcome // outcomes in an index, of keys and of refs
+	slots  [places]types.Ticket            // tickets at the gate
 
-	gated     bool         // many are at the gate
-	config    *node.Config // nil: config()
-	is        node.Config  // as it was changed
-	strangers map[types.Ticket]bool
-	works     map[types.Ticket]bool                     // were told to go
-	hears     func(event.Event, []event.Decision) error // each step
+	sent   map[types.Ticket]string // requests to upstreams: out, waits or answered
+	others []types.KeyID           // keys that the first one has created
+
+	gated   bool         // many requests at the gate
+	serves  bool         // many requests go to upstreams, and by other keys
+	config  *node.Config // nil: config()
+	is      node.Config  // as it was changed
+	keyless map[types.Ticket]bool
+	works   map[types.Ticket]bool                     // admitted requests
+	hears   func(event.Event, []event.Decision) error // gets each step
 }
 
-// odds are whether anything goes wrong, and whether the life has an end.
+// odds are whether failures occur, and whether the run ends with a drain.
 type odds struct {
 	faults bool
 	ends   bool
 }
 
-var errSpoilt = errors.New("what was changed was not seen")
+var errSpoilt = errors.New("the change was not detected")
 
-// live plays a life of so many moves, and returns what its watch says.
+// live makes a run of a number of moves, and returns the result of its trace.
 func (g *rig) live(seed uint64, moves int, o odds) error {
 	g.r = rand.New(rand.NewPCG(seed, 1))
 	c := config()
@@ -82,8 +86,9 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 	if seed%5 == 1 {
 		c.Admission.Weights[types.ClassAnon] = 0
 	}
-	g.gated = seed%3 == 1
-	g.is, g.strangers, g.works = c, map[types.Ticket]bool{}, map[types.Ticket]bool{}
+	g.gated, g.serves = seed%3 == 1, seed%12 == 8
+	g.sent = map[types.Ticket]string{}
+	g.is, g.keyless, g.works = c, map[types.Ticket]bool{}, map[types.Ticket]bool{}
 	g.node = node.New(c, state.New(c.State, 1), 1, types.NewRand(seed))
 	g.watch, g.saw, g.nonces = trace.Watch(trace.New(c)), map[string]int{}, map[string]types.Nonce{}
 	g.index = map[string]command.PriorOutcome{}
@@ -125,8 +130,13 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 func (g *rig) next() types.Ticket { g.ticket++; return g.ticket }
 
 func (g *rig) move(o odds) error {
-	if g.gated && g.r.IntN(2) == 0 {
+	switch {
+	case g.gated && g.r.IntN(2) == 0:
 		return g.comes()
+	case g.serves && g.r.IntN(3) == 0:
+		return g.forwards()
+	case g.serves && g.r.IntN(12) == 0:
+		return g.grants()
 	}
 	switch n := g.r.IntN(20); {
 	case n < 9:
@@ -201,7 +211,7 @@ func (g *rig) up() error {
 	return nil
 }
 
-// flush makes some frames durable, and tells the node so; perhaps it folds them.
+// flush makes some frames durable; perhaps it applies them.
 func (g *rig) flush() error {
 	if n := len(g.sizes); n > 0 {
 		n = 1 + g.r.IntN(n)
@@ -228,7 +238,7 @@ func (g *rig) name(text string) types.Name {
 	return r.Key
 }
 
-// request asks for something new, or once more for what was asked last.
+// request makes a new request, or repeats the last one.
 func (g *rig) request() *event.Request {
 	r := &event.Request{Header: command.Header{Ticket: g.next(), Caller: boss, Tenant: 1, IndexedTo: g.node.LSN()}}
 	switch {
@@ -236,12 +246,15 @@ func (g *rig) request() *event.Request {
 		r.Item, r.Key = g.asked.Item, g.asked.Key
 	default:
 		g.keys++
-		who := []string{"ann", "bob", "cy"}
-		g.item(&r.Item, who[g.r.IntN(3)], who[g.r.IntN(3)])
+		caller := []string{"ann", "bob", "cy"}
+		g.item(&r.Item, caller[g.r.IntN(3)], caller[g.r.IntN(3)])
 		r.Key.Text = fmt.Appendf(nil, "k%d", g.keys)
-		if g.r.IntN(20) == 0 { // a key that asked something else
+		if g.r.IntN(20) == 0 { // a key with another request
 			r.Key.Text = fmt.Appendf(nil, "k%d", g.r.IntN(g.keys+1))
 		}
+	}
+	if len(g.others) > 0 && g.r.IntN(3) == 0 {
+		r.Caller = g.others[g.r.IntN(len(g.others))]
 	}
 	r.Seal(nil)
 	r.Prior, r.PriorRef = g.index[string(r.Key.Text)], g.index[string(r.Ref.Text)].ID
@@ -249,7 +262,7 @@ func (g *rig) request() *event.Request {
 	return r
 }
 
-// indexes notes what an index will know of a frame.
+// indexes adds a frame to the index.
 func (g *rig) indexes(body []byte) {
 	h, rest, err := record.Open(body)
 	for i := range h.Count {
@@ -318,7 +331,7 @@ func (g *rig) step(in event.Event) error {
 			return err
 		}
 	}
-	s := trace.Step{Now: g.now, In: in, Replies: g.out.Replies, Verdicts: g.out.Decisions, Childs: g.out.ServiceCommands}
+	s := trace.Step{Now: g.now, In: in, Replies: g.out.Replies, Verdicts: g.out.Decisions, Childs: g.out.ServiceCommands, Answers: g.out.UpstreamReplies}
 	for _, f := range g.out.Frames {
 		s.Frame = g.out.Body(f)
 		g.indexes(s.Frame)

@@ -10,42 +10,42 @@ import (
 	"macronode/core/types"
 )
 
-// A rule is one quota with its buckets. What is of a key or a tenant is only ever looked at
-// for who has shown a key: so what a stranger does is nothing to it.
+// A rule is a quota with its buckets. The buckets of keys and tenants are used only for requests
+// with a key, so requests without a key do not affect them.
 type rule struct {
 	quota.Rule
-	one, full time.Duration // a unit, and all of the burst
-	buckets   []bucket      // of subjects that have had something
+	one, full time.Duration // cost of a unit, and of the burst
+	buckets   []bucket      // of subjects with used units
 	common    point
 }
 
-// A bucket is what one subject has had by one rule: it has all of it again at a point.
+// A bucket is the used part of one subject: it is full again at a point in time.
 type bucket struct {
 	of    subject
 	whole point
 }
 
-// subject is a peer, a key or a tenant; of those who share, and of the instance or a route,
-// there is one.
+// subject is a peer, a key or a tenant. The shared bucket, the instance and a route have one
+// subject.
 type subject struct {
 	peer types.NameHash
 	of   uint64
 }
 
-// A point is an instant, or parts of a nanosecond behind it: of as many as its rule's rate. A
-// unit is whole nanoseconds, so that only a change of its pace leaves any.
+// A point is an instant plus a fraction of a nanosecond, in parts of the rule's rate. A unit is
+// whole nanoseconds, so fractions come only from changes of the rate.
 type point struct {
 	at   types.Instant
 	part uint64
 }
 
-// A span is what is used of a rule: until a point.
+// A span is the used part of a rule: the time until a point.
 type span struct {
 	ns   time.Duration
 	part uint64
 }
 
-// had is what of a bucket is not yet back.
+// had returns the part of a bucket that is not refilled.
 func (p point) had(now types.Instant) span {
 	if p.at < now {
 		return span{}
@@ -53,12 +53,12 @@ func (p point) had(now types.Instant) span {
 	return span{time.Duration(p.at - now), p.part}
 }
 
-// back is when so much is back.
+// back returns when a span is refilled.
 func (s span) back(now types.Instant) point { return point{now.Add(s.ns), s.part} }
 
 func (s span) none() bool { return s == span{} }
 
-// ceil is the first whole nanosecond behind it.
+// ceil rounds up to whole nanoseconds.
 func (s span) ceil() time.Duration {
 	if s.part > 0 {
 		return s.ns + 1
@@ -66,8 +66,7 @@ func (s span) ceil() time.Duration {
 	return s.ns
 }
 
-// over reports that it is more than so many nanoseconds, most is no more than they are, and
-// less is without them.
+// over reports whether a span is longer than ns, most limits it to ns, and less subtracts ns.
 func (s span) over(ns time.Duration) bool { return s.ceil() > ns }
 
 func (s span) most(ns time.Duration) span {
@@ -84,19 +83,19 @@ func (s span) less(ns time.Duration) span {
 	return span{s.ns - ns, s.part}
 }
 
-// newRule is a rule that nobody has had anything by. One of which a unit takes a part of a
-// nanosecond is not one to be held to.
+// newRule returns a rule without used units. A unit must cost whole nanoseconds.
 func newRule(r quota.Rule) rule {
 	q := rule{Rule: r}
 	if r.Rate > 0 {
-		types.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit is no whole number of nanoseconds")
+		types.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit costs a fraction of a nanosecond")
 		q.one = r.Every / time.Duration(r.Rate)
 		q.full = q.one * time.Duration(r.Burst)
 	}
 	return q
 }
 
-// keeps takes over what was had by a rule that was in the same place, unless it is another.
+// keeps takes over the used part of the previous rule in its place, unless the rule is another
+// one.
 func (r *rule) keeps(was *rule, now types.Instant, note func(string)) bool {
 	if r.Scope != was.Scope || r.Unit != was.Unit || r.Route != was.Route || r.Rate == 0 || was.Rate == 0 {
 		return false
@@ -107,10 +106,10 @@ func (r *rule) keeps(was *rule, now types.Instant, note func(string)) bool {
 		case used.none():
 			return point{}
 		case used.over(was.full):
-			note("a change while somebody owes")
+			note("a change with debt")
 		}
 		if r.one != was.one {
-			note("a change of pace, and somebody has had something")
+			note("a change of rate with used units")
 		}
 		return r.takesOver(was, used, note).back(now)
 	}
@@ -123,16 +122,15 @@ func (r *rule) keeps(was *rule, now types.Instant, note func(string)) bool {
 	return true
 }
 
-// takesOver is what is used of r when so much was used of another rule: as many units, and to the
-// next part where they do not come out even. Of those that were had it is no more than the burst,
-// with those that are owed no more than comes back in a day.
+// takesOver converts the used part of another rule to the same number of units, rounded up to
+// parts. The used part is at most the burst; the debt at most what refills in a day.
 func (r *rule) takesOver(was *rule, used span, note func(string)) span {
 	had := used.most(was.full)
 	owed := was.parts(used)
 	owed.Sub(owed, was.parts(had))
 	sum, full := r.of(was, was.parts(had)), r.parts(span{ns: r.full})
 	if sum.Cmp(full) > 0 {
-		note("a change to less than somebody has had")
+		note("a change to a burst below the used units")
 		sum = full
 	}
 	sum.Add(sum, r.of(was, owed))
@@ -144,24 +142,23 @@ func (r *rule) takesOver(was *rule, used span, note func(string)) span {
 	return span{time.Duration(ns.Int64()), part.Uint64()}
 }
 
-// parts is a span as a number of parts: a unit is as many as Every has nanoseconds.
+// parts converts a span to parts: a unit has as many as Every has nanoseconds.
 func (r *rule) parts(s span) *big.Int {
 	n := new(big.Int).Mul(big.NewInt(int64(s.ns)), new(big.Int).SetUint64(r.Rate))
 	return n.Add(n, new(big.Int).SetUint64(s.part))
 }
 
-// of is as many units in parts of r, where they are so many parts of another rule: the next
-// whole number.
+// of converts parts of another rule to parts of r, rounded up.
 func (r *rule) of(was *rule, parts *big.Int) *big.Int {
 	n := new(big.Int).Mul(parts, big.NewInt(int64(r.Every)))
 	n.Add(n, big.NewInt(int64(was.Every)-1))
 	return n.Quo(n, big.NewInt(int64(was.Every)))
 }
 
-// ofInstance reports that a rule paces the instance: an empty place does not.
+// ofInstance reports whether a rule paces the instance; an empty place does not.
 func (r *rule) ofInstance() bool { return r.Scope == types.ScopeInstance && r.Classes != 0 }
 
-// subject is whom a rule counts a request for; false where it does not.
+// subject returns the subject for which a rule counts a request; false if it does not count it.
 func (r *rule) subject(in *event.Admit) (s subject, counts bool) {
 	switch {
 	case !r.Classes.Has(in.Class):
@@ -178,7 +175,7 @@ func (r *rule) subject(in *event.Admit) (s subject, counts bool) {
 	return subject{}, false
 }
 
-// cost is what a request of so many bytes takes.
+// cost returns the cost of a request with a number of bytes.
 func (r *rule) cost(bytes uint64) time.Duration {
 	if r.Unit == types.UnitRequests {
 		return r.one
@@ -189,14 +186,14 @@ func (r *rule) cost(bytes uint64) time.Duration {
 	return r.one * time.Duration(bytes)
 }
 
-// wants is what of a rule is used behind a request, and how long that waits for it.
+// wants returns the used part after a request, and how long it must wait.
 func (r *rule) wants(used span, bytes uint64) (after span, wait time.Duration) {
 	cost := r.cost(bytes)
 	after = span{used.ns + cost, used.part}.most(r.full + quota.MaxDebt)
 	return after, max(0, span{used.ns + min(cost, r.full) - r.full, used.part}.ceil())
 }
 
-// tell is how somebody stands with a rule.
+// tell reports the state of a rule.
 func (r *rule) tell(v *event.Decision, number int, used span) {
 	v.Rule, v.Left, v.Reset = uint8(number+1), 0, used.ceil()
 	if r.Rate > 0 && used.ns < r.full {
@@ -204,7 +201,7 @@ func (r *rule) tell(v *event.Decision, number int, used span) {
 	}
 }
 
-// more reports that a larger part of one burst is used than of another, to the nanosecond.
+// more reports whether a larger part of one burst is used than of another, exactly.
 func more(a span, of time.Duration, b span, than time.Duration) bool {
 	hi, lo := bits.Mul64(uint64(a.ns), uint64(than))
 	high, low := bits.Mul64(uint64(b.ns), uint64(of))

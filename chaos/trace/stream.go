@@ -8,30 +8,30 @@ import (
 	"macronode/core/types"
 )
 
-// Parts of bodies wait for the quotas of their caller; and where a rule of the instance counts
+// Parts of bodies wait for the quotas of their callers and, if a rule of the instance counts
 // bytes, for their turn.
 
-// due is when something is to be done about a guest.
-func (g *guest) due() types.Instant {
+// due returns the next deadline of a request.
+func (g *gateRequest) due() types.Instant {
 	if g.paused+g.lined > 0 {
 		return min(g.until, g.goes)
 	}
 	return g.until
 }
 
-// streams: further bytes go at once, or when the quotas of their request have them; what would
-// take longer than it has patience is refused.
-func (d *door) streams(now types.Instant, in *event.ReserveBytes) {
+// streams handles reserved bytes: they pass at once, or when the quotas of their request have
+// refilled. If that exceeds the patience of the request, they are rejected.
+func (d *gate) streams(now types.Instant, in *event.ReserveBytes) {
 	i := d.find(in.Ticket)
-	if i < 0 || d.guests[i].at == "queued" || d.guests[i].paused+d.guests[i].lined > 0 {
+	if i < 0 || d.requests[i].at == "queued" || d.requests[i].paused+d.requests[i].lined > 0 {
 		return
 	}
-	g := &d.guests[i]
+	g := &d.requests[i]
 	if g.at == "lost" {
-		d.says = append(d.says, refused(event.Decision{Ticket: g.ticket, Reason: event.RejectQueueTimeout}))
+		d.expected = append(d.expected, withoutQuotaState(event.Decision{Ticket: g.ticket, Reason: event.RejectQueueTimeout}))
 		return
 	}
-	if !d.purses.byBytes(&g.in) {
+	if !d.quotaState.byBytes(&g.in) {
 		g.part, g.peer, g.paced = g.part+d.limits.Quantum, g.peer+d.limits.Quantum, g.paced+d.limits.Quantum
 		d.goesOn(g, d.limits.Quantum)
 		return
@@ -39,11 +39,11 @@ func (d *door) streams(now types.Instant, in *event.ReserveBytes) {
 	asked := g.in
 	asked.DeclaredBytes = int64(min(max(in.Bytes, 1), d.limits.Quantum))
 	bytes := d.part(&asked)
-	wait, v := d.purses.books(now, g, bytes)
+	wait, v := d.quotaState.books(now, g, bytes)
 	if v.Reason != event.Admitted {
 		v.Ticket = g.ticket
-		d.says = append(d.says, refused(v))
-		if d.count(func(x *guest) bool { return x.flow == g.flow && (x.paused+x.lined > 0 || x.at == "queued") }) > 0 {
+		d.expected = append(d.expected, withoutQuotaState(v))
+		if d.count(func(x *gateRequest) bool { return x.flow == g.flow && (x.paused+x.lined > 0 || x.at == "queued") }) > 0 {
 			d.note("more of a body is refused while another of its flow waits")
 		}
 		return
@@ -55,33 +55,33 @@ func (d *door) streams(now types.Instant, in *event.ReserveBytes) {
 	d.onwards(now, g, bytes)
 }
 
-// onwards has bytes that the quotas of their caller let go wait for their turn, where there are
-// turns; for no longer than its request has patience.
-func (d *door) onwards(now types.Instant, g *guest, bytes uint64) {
-	if !d.purses.ofInstance() {
+// onwards queues bytes that their caller's quotas admit, if parts take turns; for at most the
+// patience of the request.
+func (d *gate) onwards(now types.Instant, g *gateRequest, bytes uint64) {
+	if !d.quotaState.ofInstance() {
 		g.paced += bytes
 		d.goesOn(g, bytes)
 		return
 	}
 	g.lined, g.goes = bytes, now.Add(g.in.TimeLeft)
 	d.line.Offer(g.flow, g.ticket.Slot(), int64(min(bytes, d.limits.Quantum)))
-	d.lets(now)
+	d.grantPermits(now)
 }
 
-// onward reports that a part is lined, and may go: the instance is owed nothing.
-func (d *door) onward(now types.Instant) bool {
-	return d.count(func(g *guest) bool { return g.lined > 0 }) > 0 && d.purses.paced(now, 0, inBytes) == 0
+// onward reports whether a queued part may pass: the instance has no debt.
+func (d *gate) onward(now types.Instant) bool {
+	return d.count(func(g *gateRequest) bool { return g.lined > 0 }) > 0 && d.quotaState.paced(now, 0, inBytes) == 0
 }
 
-// nextPart lets the part go whose turn it is.
-func (d *door) nextPart(now types.Instant) {
+// nextPart grants the next part.
+func (d *gate) nextPart(now types.Instant) {
 	slot, _ := d.line.Next()
 	d.passed = true
-	for i := range d.guests {
-		if g := &d.guests[i]; g.ticket.Slot() == slot {
+	for i := range d.requests {
+		if g := &d.requests[i]; g.ticket.Slot() == slot {
 			bytes := g.lined
 			g.lined, g.paced = 0, g.paced+bytes
-			d.purses.spends(now, bytes, inBytes)
+			d.quotaState.spends(now, bytes, inBytes)
 			if d.queues[g.facet].Weight[g.flow.Class] == 0 {
 				d.note("more of a body goes of a class that is served no more")
 			}
@@ -91,19 +91,19 @@ func (d *door) nextPart(now types.Instant) {
 	}
 }
 
-// goesOn lets bytes go: where others of its flow wait, they wait the longer.
-func (d *door) goesOn(g *guest, bytes uint64) {
-	if d.count(func(x *guest) bool { return x.at == "queued" && x.flow == g.flow && x.facet == g.facet }) > 0 {
+// goesOn passes bytes: others of its flow wait longer.
+func (d *gate) goesOn(g *gateRequest, bytes uint64) {
+	if d.count(func(x *gateRequest) bool { return x.at == "queued" && x.flow == g.flow && x.facet == g.facet }) > 0 {
 		d.note("more of a body goes, and its flow waits the longer")
 	}
 	g.cost += int64(bytes)
 	d.queues[g.facet].Correct(g.flow, -int64(min(bytes, d.limits.Quantum)))
-	d.says = append(d.says, event.Decision{Ticket: g.ticket, Bytes: bytes})
+	d.expected = append(d.expected, event.Decision{Ticket: g.ticket, Bytes: bytes})
 }
 
-// resumes is one at work whose time has come: what was paused goes on, what was lined for too
-// long does not; nor does anything when his permit is taken back.
-func (d *door) resumes(now types.Instant, g *guest) {
+// resumes handles a deadline of a running request: paused bytes continue, bytes queued for too
+// long are rejected, and nothing continues if the permit was reclaimed.
+func (d *gate) resumes(now types.Instant, g *gateRequest) {
 	paused, lined, taken := g.paused, g.lined, g.until <= now
 	g.paused, g.lined = 0, 0
 	if lined > 0 {
@@ -120,16 +120,16 @@ func (d *door) resumes(now types.Instant, g *guest) {
 		if !taken {
 			d.note("a part of a body waits for its turn in vain")
 		}
-		d.purses.returns(now, g, paused+lined, false)
-		d.says = append(d.says, refused(event.Decision{Ticket: g.ticket, Reason: event.RejectPacingTimeout}))
+		d.quotaState.returns(now, g, paused+lined, false)
+		d.expected = append(d.expected, withoutQuotaState(event.Decision{Ticket: g.ticket, Reason: event.RejectPacingTimeout}))
 	default:
 		d.onwards(now, g, paused)
 	}
 }
 
-// books charges further bytes of a request, and says how long they wait; v is of the rule for
+// books charges further bytes of a request, and returns how long they wait; v has the rule for
 // which they would wait too long: then they are not charged.
-func (p *purses) books(now types.Instant, g *guest, bytes uint64) (wait time.Duration, v event.Decision) {
+func (p *quotaState) books(now types.Instant, g *gateRequest, bytes uint64) (wait time.Duration, v event.Decision) {
 	var after [quota.MaxRules]span
 	refuses := -1
 	each := func(do func(i int, r *rule, to *point)) {
@@ -154,7 +154,7 @@ func (p *purses) books(now types.Instant, g *guest, bytes uint64) (wait time.Dur
 			used = to.had(now)
 			after[i], of = r.wants(used, bytes)
 		}
-		if r.Shadow { // had it paced, it would be owed nothing
+		if r.Shadow { // if it had paced the bytes, they would not be owed
 			if after[i] = after[i].most(r.full); used.over(r.full) {
 				after[i] = used
 			}
@@ -176,7 +176,7 @@ func (p *purses) books(now types.Instant, g *guest, bytes uint64) (wait time.Dur
 		})
 		return 0, v
 	}
-	if !g.common && p.sharesPeer(now, &g.in, inBytes) { // its own bucket is gone: all of it was back
+	if !g.common && p.sharesPeer(now, &g.in, inBytes) { // its own bucket was full and is gone
 		p.note("a peer shares, and had a bucket of its own")
 		g.common, g.peer = true, 0
 	}
@@ -189,18 +189,17 @@ func (p *purses) books(now types.Instant, g *guest, bytes uint64) (wait time.Dur
 	return wait, v
 }
 
-// held is how much of what somebody has had by a rule is charged and does not go yet: it keeps
-// nobody out who comes.
-func (d *door) held(now types.Instant, at int, in *event.Admit) time.Duration {
-	r := &d.purses.rules[at]
+// held returns the bytes of a bucket that are charged and still wait: they do not block arrivals.
+func (d *gate) held(now types.Instant, at int, in *event.Admit) time.Duration {
+	r := &d.quotaState.rules[at]
 	if r.Unit != types.UnitBytes || r.Shadow {
 		return 0
 	}
 	s, _ := r.subject(in)
-	common := r.Scope == types.ScopePeer && d.purses.sharesPeer(now, in, inAll)
+	common := r.Scope == types.ScopePeer && d.quotaState.sharesPeer(now, in, inAll)
 	bytes := uint64(0)
-	for i := range d.guests {
-		g := &d.guests[i]
+	for i := range d.requests {
+		g := &d.requests[i]
 		other, counts := r.subject(&g.in)
 		switch {
 		case g.paused == 0 || !counts || g.later>>at&1 == 1 && g.part-g.old < g.paused:

@@ -1,14 +1,16 @@
-// Package trace holds every step of a node against the specifications: what was seen
-// before, what happened, what is seen after. It shares no decision with core.
+// Package trace checks every step of a node against the specifications: the state before, the
+// event, the state after. It shares no decision with core.
 //
-//	before ──step──► after      life:  specs/drain, with the phases, needs, replies and deadlines
-//	                            money: specs/wallet and specs/hold, with the balances, nonces, seqs, keys and holds
-//	                            hours: specs/clock, with the time that it says it is
-//	                            line:  specs/queue, with who is held, refused and told in turn
-//	                            door:  specs/admission and specs/drr, with who is let in, whose turn it is, and every quota
+//	before ──step──► after      life:        specs/drain, with phases, dependencies, replies and deadlines
+//	                            money:       specs/wallet and specs/hold, with balances, nonces, seqs, keys and holds
+//	                            clockState:  specs/clock, with the node's time
+//	                            line:        specs/queue, with held, rejected and delivered replies
+//	                            gate:        specs/admission and specs/drr, with admission, turns and quotas
+//	                            grants:      what API keys permit
+//	                            trips:       which attempts go to upstreams
 //
-// Nothing is searched for: an observed step names the one state that it may lead to, or
-// the few. What recovery found is folded first.
+// No search is needed: an observed step determines the one state that it may lead to, or a few.
+// Frames found by recovery are folded first.
 package trace
 
 import (
@@ -19,97 +21,108 @@ import (
 	"macronode/core/types"
 )
 
-// A View is what can be seen of a node between two steps.
+// A View is the observable state of a node between two steps.
 type View struct{ event.Status }
 
-// A Step is an event and what came of it: of a turn's effects, those of this step alone.
+// A Step is an event and its effects, without those of other steps of its turn.
 type Step struct {
 	Now      types.Now
 	In       event.Event
 	Replies  []event.Reply
 	Verdicts []event.Decision
 	Childs   []event.ServiceCommand
-	Frame    []byte // the body of the one frame; none is empty
+	Answers  []event.UpstreamReply
+	Frame    []byte // the body of the frame; empty: none
 }
 
-// A Broken is a step that the specification does not have.
+// A Broken is a step that the specification does not permit.
 type Broken struct {
-	Rule string // the invariant's or the action's name, as specs has it
-	Says string
+	Rule string // name of the invariant or action in specs
+	Text string
 }
 
-func (b *Broken) Error() string { return b.Rule + ": " + b.Says }
+func (b *Broken) Error() string { return b.Rule + ": " + b.Text }
 
 func broken(rule, format string, args ...any) error {
 	return &Broken{rule, fmt.Sprintf(format, args...)}
 }
 
-// Trace watches one node from its first step on, which is its Boot.
+// Trace checks one node from its first step on, which is its start.
 type Trace struct {
-	life   life
-	money  money
-	hours  hours
-	line   line
-	door   door
-	before View
-	after  View
-	at     marks
+	life       life
+	money      money
+	clockState clockState
+	line       line
+	gate       gate
+	grants     grants
+	trips      trips
+	before     View
+	after      View
+	at         marks
 }
 
-// marks are where a turn's effects stood before a step.
-type marks struct{ frames, replies, verdicts, childs int }
+// marks are the lengths of a turn's effects before a step.
+type marks struct{ frames, replies, verdicts, childs, answers int }
 
-// New watches a node of a configuration. It has seen nothing: Fold what was recovered.
-// It remembers every key for ever, so it is for lives that end.
+// New returns a trace of a node with a configuration. Fold the recovered frames first. It keeps
+// every key, so it is for bounded runs.
 func New(c node.Config) *Trace {
-	return &Trace{life: newLife(c), money: newMoney(c), line: newLine(c), door: newDoor(c)}
+	return &Trace{life: newLife(c), money: newMoney(c), line: newLine(c), gate: newGate(c), grants: newGrants(), trips: newTrips(c)}
 }
 
-// Fold tells of a frame that recovery found.
+// Fold handles a frame that recovery found.
 func (t *Trace) Fold(body []byte) error {
-	if err := t.hours.found(body); err != nil {
+	if err := t.clockState.found(body); err != nil {
+		return err
+	}
+	if err := t.grants.frame(body, nil); err != nil {
 		return err
 	}
 	return t.money.frame(body, nil)
 }
 
-// Watch holds one step after the other.
+// Watch returns the check of a step.
 func Watch(t *Trace) func(before, after *View, what *Step) error { return t.step }
 
 func (t *Trace) step(before, after *View, what *Step) error {
+	if err := t.grants.step(before, what); err != nil {
+		return err
+	}
+	if err := t.trips.step(before, after, what); err != nil {
+		return err
+	}
 	if err := t.life.step(before, after, what); err != nil {
 		return err
 	}
 	if err := t.line.step(before, after, what); err != nil {
 		return err
 	}
-	if err := t.door.step(before, after, what); err != nil {
+	if err := t.gate.step(before, after, what); err != nil {
 		return err
 	}
-	if err := t.hours.step(after, what); err != nil {
+	if err := t.clockState.step(after, what); err != nil {
 		return err
 	}
 	return t.money.step(before, after, what)
 }
 
-// Notes has somebody hear of what a step at the gate met that is rare and easily wrong, and
-// that no view shows: what waits, what is shared, what is owed. The words are probes' of
-// chaos/sim.
-func (t *Trace) Notes(hear func(what string)) { t.door.note, t.door.purses.note = hear, hear }
+// Notes sets a callback for rare, error-prone situations at the gate that no view shows: waiting,
+// sharing, debt. The texts are probes of chaos/sim.
+func (t *Trace) Notes(hear func(what string)) { t.gate.note, t.gate.quotaState.note = hear, hear }
 
-// Around is the node before the last step, and behind it: until the next one.
+// Around returns the views before and after the last step, until the next one.
 func (t *Trace) Around() (before, after *View) { return &t.before, &t.after }
 
-// Before and After stand around each step of n that is watched. Out is the turn's.
+// Before and After enclose each checked step of n. out is that of the turn.
 func (t *Trace) Before(n *node.Node, out *event.Effects) {
 	n.Status(&t.before.Status)
-	t.at = marks{len(out.Frames), len(out.Replies), len(out.Decisions), len(out.ServiceCommands)}
+	t.at = marks{len(out.Frames), len(out.Replies), len(out.Decisions), len(out.ServiceCommands), len(out.UpstreamReplies)}
 }
 
-// After says what the step was that no specification has.
+// After returns an error if no specification permits the step.
 func (t *Trace) After(n *node.Node, now types.Now, in event.Event, out *event.Effects) error {
 	n.Status(&t.after.Status)
-	s := Step{Now: now, In: in, Replies: out.Replies[t.at.replies:], Verdicts: out.Decisions[t.at.verdicts:], Childs: out.ServiceCommands[t.at.childs:]}
+	s := Step{Now: now, In: in, Replies: out.Replies[t.at.replies:], Verdicts: out.Decisions[t.at.verdicts:], Childs: out.ServiceCommands[t.at.childs:], Answers: out.UpstreamReplies[t.at.answers:]}
 	switch frames := out.Frames[t.at.frames:]; len(frames) {
 	case 0:
 	case 1:
@@ -120,11 +133,13 @@ func (t *Trace) After(n *node.Node, now types.Now, in event.Event, out *event.Ef
 	return t.step(&t.before, &t.after, &s)
 }
 
-// ticket is whose request an event is; 0: nobody's.
+// ticket returns the ticket of an event; 0 if it has none.
 func ticket(in event.Event) types.Ticket {
-	switch in := in.(type) { //nolint:gochecksumtype // the others are nobody's
+	switch in := in.(type) { //nolint:gochecksumtype // the others have no ticket
 	case *event.Request:
 		return in.Ticket
+	case *event.Execute:
+		return in.Command.Head().Ticket
 	case *event.FindOutcome:
 		return in.Ticket
 	case *event.CreateKey:

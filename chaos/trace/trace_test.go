@@ -14,9 +14,9 @@ import (
 	"macronode/core/types"
 )
 
-// TestLegal: every step of a node, well or not, to its end or not, is one of the
-// specifications; and what makes that hard was seen.
-func TestLegal(t *testing.T) {
+// TestEveryStepIsPermitted: every step of random runs, with and without failures and drains, is
+// permitted; and the difficult situations occurred.
+func TestEveryStepIsPermitted(t *testing.T) {
 	saw, steps := map[string]int{}, 0
 	for seed := range uint64(400) {
 		g := rig{}
@@ -32,6 +32,7 @@ func TestLegal(t *testing.T) {
 	for _, must := range []string{"told ", "told outcome_unknown", "told unavailable", "told busy", "told in_progress", "told not_found",
 		"nonce", "replayed", "gate admitted", "gate quota_exceeded", "gate pacing_timeout", "gate queue_full", "gate class_limit", "gate flow_limit", "gate class_disabled", "gate route_limit", "gate queue_timeout", "gate not_serving",
 		"more admitted", "more quota_exceeded", "more pacing_timeout", "more queue_timeout",
+		"sent picked closed", "sent picked half-open", "sent circuit_open open", "sent circuit_open half-open", "sent overflow closed", "retried", "retry retry_budget", "retry circuit_open", "retry max_attempts",
 		"starting", "ready", "degraded", "lame_duck", "draining", "aborting", "stopped"} {
 		if saw[must] == 0 {
 			t.Errorf("never saw %q", must)
@@ -39,7 +40,7 @@ func TestLegal(t *testing.T) {
 	}
 }
 
-// edit writes a frame again with one record changed; false: no record was.
+// edit rewrites a frame with one record changed; false if none was.
 func edit(s *trace.Step, change func(*record.Record) bool) bool {
 	if len(s.Frame) == 0 {
 		return false
@@ -63,7 +64,7 @@ func edit(s *trace.Step, change func(*record.Record) bool) bool {
 	return done
 }
 
-// reframe has a frame begin otherwise, and say nothing: what it says is held last.
+// reframe changes the header of a frame and removes its records.
 func reframe(s *trace.Step, change func(*record.Header)) bool {
 	if len(s.Frame) == 0 {
 		return false
@@ -88,23 +89,23 @@ func tell(s *trace.Step, change func(*event.Reply) bool) bool {
 	return false
 }
 
-// illegal is what is seen otherwise in one place, and the rule that it breaks.
+// illegal is a change of a run, and the rule that it violates.
 type illegal struct {
 	rule  string
 	spoil func(before, after *trace.View, s *trace.Step) bool
 }
 
-// illegals are all lives that there are not.
+// illegals returns all changed runs.
 func illegals(waits *queue) map[string]illegal {
 	all := map[string]illegal{}
-	for _, some := range []map[string]illegal{unlived(), unpaid(), unqueued(waits), untimely(), unlet()} {
+	for _, some := range []map[string]illegal{unlived(), unpaid(), unqueued(waits), untimely(), unlet(), unforwarded(), ungranted()} {
 		maps.Copy(all, some)
 	}
 	return all
 }
 
-// TestEveryRuleIsBroken: there is no rule that no life breaks.
-func TestEveryRuleIsBroken(t *testing.T) {
+// TestEveryRuleHasAViolation: each rule is violated by some changed run.
+func TestEveryRuleHasAViolation(t *testing.T) {
 	seen, rules := map[string]bool{}, 0
 	for _, c := range illegals(&queue{}) {
 		seen[c.rule] = true
@@ -120,7 +121,7 @@ func TestEveryRuleIsBroken(t *testing.T) {
 		}
 		for _, rule := range regexp.MustCompile(`broken\("(\w+)"`).FindAllStringSubmatch(string(text), -1) {
 			if rules++; !seen[rule[1]] {
-				t.Errorf("%s: no illegal life breaks %s", file, rule[1])
+				t.Errorf("%s: no changed run violates %s", file, rule[1])
 			}
 		}
 	}
@@ -129,9 +130,8 @@ func TestEveryRuleIsBroken(t *testing.T) {
 	}
 }
 
-// TestIllegal: a life that is seen otherwise in one place is refused there, by the rule
-// that it breaks.
-func TestIllegal(t *testing.T) {
+// TestViolationsAreRejected: a run with one change is rejected there, by the violated rule.
+func TestViolationsAreRejected(t *testing.T) {
 	var waits queue
 	for name, c := range illegals(&waits) {
 		t.Run(name, func(t *testing.T) {
@@ -148,12 +148,12 @@ func TestIllegal(t *testing.T) {
 				}
 				return
 			}
-			t.Fatal("no life had it")
+			t.Fatal("no run had it")
 		})
 	}
 }
 
-// BenchmarkSteps is what one step costs to hold, the node's own part left out.
+// BenchmarkSteps is the cost of checking one step, without the node's own.
 func BenchmarkSteps(b *testing.B) {
 	type seen struct {
 		before, after trace.View

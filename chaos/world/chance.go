@@ -1,38 +1,37 @@
-// Package world is made-up chance and disks, single-threaded: the same answers make
-// the same world. A disk keeps what was synced; of the rest a crash keeps what
-// chance likes.
+// Package world has simulated randomness and disks, single-threaded: equal choices give equal
+// runs. A disk keeps what was synced; of everything else a crash keeps what the chooser picks.
 package world
 
 import "macronode/core/types"
 
-// A Chooser decides where chance does: a number in [0, n). 0 is the dull answer. A
-// run is all that was answered, in order: a Log.
+// A Chooser makes the random choices: a number in [0, n). 0 is the default outcome. A run is
+// determined by its choices in order: a Log.
 type Chooser interface{ Choose(site string, n int) int }
 
-// Seeded rolls dice.
+// Seeded chooses with a random generator.
 type Seeded struct{ Dice types.Rand }
 
-// NewSeeded answers the same for the same seed, for ever.
+// NewSeeded returns a chooser; a seed gives the same choices for ever.
 func NewSeeded(seed uint64) *Seeded { return &Seeded{Dice: types.NewRand(seed)} }
 
-// Choose rolls.
+// Choose returns a random number.
 func (s *Seeded) Choose(_ string, n int) int { return int(s.Dice.Uint64n(uint64(n))) }
 
-// Dull never surprises.
+// Dull always chooses 0.
 type Dull struct{}
 
-// Choose is 0.
+// Choose returns 0.
 func (Dull) Choose(string, int) int { return 0 }
 
-// Odometer answers in every way there is, one run after another, as long as what is
-// asked depends on nothing but the answers. The zero value is before the first run.
+// Odometer enumerates all runs, as long as the choices of a run depend only on earlier choices.
+// The zero value is before the first run.
 type Odometer struct {
 	digits []Choice
 	at     int
 	Runs   int
 }
 
-// Next begins a run; it is false when all have been.
+// Next begins a run; it returns false after the last.
 func (o *Odometer) Next() bool {
 	o.at = 0
 	if o.Runs++; o.Runs == 1 {
@@ -48,8 +47,8 @@ func (o *Odometer) Next() bool {
 	return false
 }
 
-// Choose is this run's answer. It panics when the run asks other questions than the
-// one before did after the same answers.
+// Choose returns this run's choice. It panics if the run makes another choice than the previous
+// run after the same choices.
 func (o *Odometer) Choose(site string, n int) int {
 	if o.at == len(o.digits) {
 		o.digits = append(o.digits, Choice{Site: site, N: n})

@@ -11,8 +11,7 @@ import (
 	"macronode/adapters/fs"
 )
 
-// What a disk says when it fails. Where the kernel has a number for it, it is that
-// number too.
+// The errors of a failing disk, with the errno of the kernel if there is one.
 var (
 	ErrDead  = fmt.Errorf("world: the power is gone: %w", os.ErrClosed)
 	ErrRead  = fmt.Errorf("world: read failed: %w", syscall.EIO)
@@ -21,46 +20,46 @@ var (
 	ErrFull  = fmt.Errorf("world: the disk is full: %w", syscall.ENOSPC)
 )
 
-// Disk is one directory of a made-up disk.
+// Disk is one directory of a simulated disk.
 //
-//	WriteAt ──► pages (all who read see them) ──Sync──────► disk
-//	names   ──► pages                         ──SyncDir──► disk
+//	WriteAt ──► pages (visible to all readers) ──Sync──────► disk
+//	names   ──► pages                            ──SyncDir──► disk
 //	                     Crash: any part of what was not synced, names in order
 //
 // Invariants:
 //
-//	D1  what a Sync that did not fail has covered, no crash takes
-//	D2  a name that SyncDir has covered is there until a later change of it
+//	D1  a crash takes nothing that a successful Sync has covered
+//	D2  a name that SyncDir has covered stays until a later change of it
 //	D3  names are lost from the last change on: never one before its predecessor
 //	D4  after a failed Sync its pages can be read and are not on the disk
 type Disk struct {
-	Fuse int   // operations it lives on; below 0, for ever
+	Fuse int   // operations until the power fails; negative: never
 	Ops  int   // operations so far
-	Size int64 // bytes that it holds
-	Full bool  // no file can grow, whatever Size says
+	Size int64 // capacity in bytes
+	Full bool  // no file can grow, whatever Size is
 
 	// The next operation of its kind fails, once.
 	FailRead, FailWrite, FailSync, FailDir bool
-	// The next Sync of a file says that it has, and has not: against the law.
+	// The next Sync of a file succeeds without effect, which a correct disk never does.
 	LoseSync bool
-	// The next write lands so many bytes away from where it should: against the law too.
+	// The next write goes to an offset moved by this many bytes, which a correct disk never does.
 	Astray int
 
-	// Told, if it is there, hears of every operation before it is done; Hurt, when the disk
-	// was unkind: one of the words below.
-	Told func(op, name string)
-	Hurt func(how, name string)
+	// OnOperation, if not nil, is called before every operation; Hurt, for every fault: one of the names
+	// below.
+	OnOperation func(op, name string)
+	Hurt        func(how, name string)
 
 	live, durable names
-	moves         []names // live, after each change that is not synced
-	life          int     // crashes so far: what was opened before one is dead
+	moves         []names // after each change that is not synced
+	life          int     // crashes so far: a handle from before one is dead
 	open          int
 }
 
 type names map[string]*inode
 
-// An inode is a file's bytes: as they are read, as they are on the disk, and what
-// was written and not synced.
+// An inode has the bytes of a file: as they are read, as they are on disk, and the writes that
+// were not synced.
 type inode struct {
 	live, durable []byte
 	pending       []write
@@ -81,22 +80,22 @@ type handle struct {
 	closed bool
 }
 
-// NewDisk is empty, holds a terabyte and is not going to fail.
+// NewDisk returns an empty disk of one terabyte that does not fail.
 func NewDisk() *Disk { return &Disk{Fuse: -1, Size: 1 << 40, live: names{}, durable: names{}} }
 
-// Dead reports that the power is gone: Crash brings it back.
+// Dead reports whether the power is off; Crash restores it.
 func (d *Disk) Dead() bool { return d.Fuse == 0 }
 
-// Handles is how many files are open.
+// Handles returns the number of open files.
 func (d *Disk) Handles() int { return d.open }
 
-// burn is one operation of the disk's life.
+// burn counts one operation.
 func (d *Disk) burn(op, name string) error {
 	if d.Dead() {
 		return ErrDead
 	}
-	if d.Told != nil {
-		d.Told(op, name)
+	if d.OnOperation != nil {
+		d.OnOperation(op, name)
 	}
 	if d.Fuse > 0 {
 		d.Fuse--
@@ -105,11 +104,11 @@ func (d *Disk) burn(op, name string) error {
 	return nil
 }
 
-// lacks is the error of a name that is not there.
+// lacks returns the error for a missing name.
 func lacks(op, name string) error { return &os.PathError{Op: op, Path: name, Err: os.ErrNotExist} }
 
-// rename is a change of names: every one is kept until SyncDir, so that a crash may
-// fall between any two.
+// rename changes the names. Every change is kept until SyncDir, so that a crash may fall between
+// any two.
 func (d *Disk) rename(change func(names)) {
 	next := make(names, len(d.live)+1)
 	for n, i := range d.live {
@@ -120,7 +119,7 @@ func (d *Disk) rename(change func(names)) {
 	d.moves = append(d.moves, next)
 }
 
-// Create makes an empty file.
+// Create creates an empty file.
 func (d *Disk) Create(name string) (fs.File, error) {
 	if err := d.burn("create", name); err != nil {
 		return nil, err
@@ -150,7 +149,7 @@ func (d *Disk) handle(name string, i *inode, writes bool) *handle {
 	return &handle{d: d, i: i, name: name, life: d.life, writes: writes}
 }
 
-// Rename gives a file another name.
+// Rename renames a file.
 func (d *Disk) Rename(from, to string) error {
 	if err := d.burn("rename", to); err != nil {
 		return err
@@ -165,7 +164,7 @@ func (d *Disk) Rename(from, to string) error {
 	return nil
 }
 
-// Remove takes a name away.
+// Remove removes a name.
 func (d *Disk) Remove(name string) error {
 	if err := d.burn("remove", name); err != nil {
 		return err
@@ -177,7 +176,7 @@ func (d *Disk) Remove(name string) error {
 	return nil
 }
 
-// SyncDir makes the names durable as they are.
+// SyncDir makes the names durable.
 func (d *Disk) SyncDir() error {
 	if err := d.burn("sync-dir", ""); err != nil {
 		return err
@@ -189,7 +188,7 @@ func (d *Disk) SyncDir() error {
 	return nil
 }
 
-// List is the names, sorted.
+// List returns the names, sorted.
 func (d *Disk) List() ([]string, error) { return d.live.sorted(), d.burn("list", "") }
 
 func (m names) sorted() []string {
@@ -201,10 +200,10 @@ func (m names) sorted() []string {
 	return all
 }
 
-// Free is how much files may still grow.
+// Free returns the free bytes.
 func (d *Disk) Free() (uint64, error) { return uint64(d.room()), d.burn("free", "") }
 
-// Leave makes the disk as large as what it holds, and so many bytes more.
+// Leave sets the capacity to the used bytes plus a number of free ones.
 func (d *Disk) Leave(bytes int64) {
 	d.Size, d.Full = 1<<40, false
 	d.Size = d.Size - d.room() + bytes
@@ -221,7 +220,7 @@ func (d *Disk) room() int64 {
 	return max(0, left)
 }
 
-// usable is one operation op on h, if it can be one.
+// usable counts an operation on h, and returns an error if it is not possible.
 func (h *handle) usable(op string, off int64) error {
 	switch {
 	case h.life != h.d.life:
@@ -248,7 +247,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt writes what there is room for.
+// WriteAt writes as much as fits.
 func (h *handle) WriteAt(p []byte, off int64) (int, error) {
 	if err := h.usable("write", off); err != nil {
 		return 0, err
@@ -285,7 +284,7 @@ func (h *handle) Sync() error {
 	if err := h.usable("sync", 0); err != nil {
 		return err
 	}
-	if h.d.spend(&h.d.FailSync, SyncFailed, h.name) { // the kernel takes the pages for clean from now on
+	if h.d.spend(&h.d.FailSync, SyncFailed, h.name) { // the kernel marks the pages clean
 		h.i.pending = nil
 		return ErrSync
 	}
@@ -307,7 +306,7 @@ func (h *handle) Size() (int64, error) {
 	return int64(len(h.i.live)), nil
 }
 
-// Close takes nothing from the disk, so that it works when the power is gone.
+// Close is not an operation of the disk: it works when the power is off.
 func (h *handle) Close() error {
 	if h.closed {
 		return &os.PathError{Op: "close", Path: h.name, Err: os.ErrClosed}
@@ -318,7 +317,7 @@ func (h *handle) Close() error {
 	return nil
 }
 
-// onto puts w.data[from:to] in its place, after zeros where nothing was.
+// onto writes w.data[from:to] at its offset, after zeros in a gap.
 func (w write) onto(file []byte, from, to int) []byte {
 	if need := w.off + to; len(file) < need {
 		file = append(file, make([]byte, need-len(file))...)

@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// sector is what a disk writes as one. It is small here, so that one frame straddles
-// several.
+// sector is the unit of an atomic write. It is small, so that one frame spans several.
 const sector = 64
 
-// Crash takes the power away and brings it back: what was open is dead, what was not
-// synced is kept as c likes. The dull answers lose all of it.
+// Crash cuts the power and restores it: open handles are dead, and unsynced data is kept as c
+// chooses. The default choices lose all of it.
 func (d *Disk) Crash(c Chooser) {
 	kept := c.Choose("disk/names", len(d.moves)+1)
 	if kept < len(d.moves) {
@@ -27,8 +26,7 @@ func (d *Disk) Crash(c Chooser) {
 	d.FailRead, d.FailWrite, d.FailSync, d.FailDir, d.LoseSync, d.Astray = false, false, false, false, false, 0
 }
 
-// crash settles each write that was not synced: lost, whole, torn at a byte, or any
-// of its sectors.
+// crash settles each unsynced write: lost, whole, torn at a byte, or any of its sectors.
 func (i *inode) crash(c Chooser, hurt func(how string)) {
 	for _, w := range i.pending {
 		switch size := len(w.data); c.Choose("disk/write", 4) {
@@ -54,9 +52,8 @@ func (i *inode) crash(c Chooser, hurt func(how string)) {
 	i.live = bytes.Clone(i.durable)
 }
 
-// Rot flips a bit of a byte that is on the disk, and says of which file and where;
-// at is below 0 when there is none. What was written over it and not synced yet is
-// read as it was written.
+// Rot flips a bit of a byte on disk, and returns the file and offset; at is negative if there is
+// none. Unsynced data over it is read as written.
 func (d *Disk) Rot(c Chooser) (name string, at int) {
 	all := slices.DeleteFunc(d.live.sorted(), func(n string) bool { return len(d.live[n].durable) == 0 })
 	if len(all) == 0 {
@@ -70,7 +67,8 @@ func (d *Disk) Rot(c Chooser) (name string, at int) {
 	return name, at
 }
 
-// Cut loses the end of the last file, or all of it, although it was durable: against the law.
+// Cut loses the end of the last file, or all of it, although it was durable. A correct disk never
+// does that.
 func (d *Disk) Cut(c Chooser) (name string, at int) {
 	all := d.live.sorted()
 	if len(all) == 0 {
@@ -96,10 +94,10 @@ func (i *inode) flip(at int, bit byte) {
 	}
 }
 
-// Copy is a disk of its own in the same state. No file is open on it.
+// Copy returns an independent disk in the same state, without open files.
 func (d *Disk) Copy() *Disk {
 	to, copies := *d, map[*inode]*inode{}
-	to.Told, to.Hurt = nil, nil
+	to.OnOperation, to.Hurt = nil, nil
 	copied := func(m names) names {
 		if m == nil {
 			return nil

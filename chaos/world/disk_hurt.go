@@ -1,9 +1,9 @@
 package world
 
-// What Hurt hears.
+// The names of faults that Hurt gets.
 const (
 	ReadFailed  = "read failed"
-	WriteFailed = "write failed" // and a part of it was taken
+	WriteFailed = "write failed" // and a part of it was written
 	SyncFailed  = "sync failed"
 	DirFailed   = "directory sync failed"
 	SyncLied    = "sync lied"
@@ -18,12 +18,12 @@ const (
 	EndLost     = "end lost"
 )
 
-// Hurts are all of them.
+// Hurts returns all names of faults.
 func Hurts() []string {
 	return []string{ReadFailed, WriteFailed, SyncFailed, DirFailed, SyncLied, WentAstray, WasFull, CutShort, NameLost, WriteLost, WriteTorn, WriteMixed, BitRotten, EndLost}
 }
 
-// spend reports that a failure was due, and takes it away.
+// spend reports whether a failure was due, and resets it.
 func (d *Disk) spend(due *bool, how, name string) bool {
 	was := *due
 	if *due = false; was {

@@ -38,21 +38,21 @@ func write(t *testing.T, f fs.File, text string, off int64) {
 	must(t, err)
 }
 
-// image is all that can be read of a disk.
+// image returns the readable content of a disk.
 func image(t *testing.T, d *world.Disk) string {
 	t.Helper()
 	names, err := d.List()
 	must(t, err)
-	var said []string
+	var got []string
 	for _, n := range names {
 		all, err := fs.ReadAll(d, n)
 		must(t, err)
-		said = append(said, n+"="+strings.ReplaceAll(string(all), "\x00", "."))
+		got = append(got, n+"="+strings.ReplaceAll(string(all), "\x00", "."))
 	}
-	return strings.Join(said, " ")
+	return strings.Join(got, " ")
 }
 
-// images is every disk that a crash may leave.
+// images returns every content that a crash may leave.
 func images(t *testing.T, d *world.Disk) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -71,9 +71,9 @@ func same(t *testing.T, got, want []string) {
 	}
 }
 
-// TestTornAnywhere: a write that was not synced is lost, whole, torn at any byte, or
-// any of its sectors, and what was there before stays beneath it.
-func TestTornAnywhere(t *testing.T) {
+// TestCrashTearsUnsyncedWrite: an unsynced write is lost, whole, torn at any byte, or any of its
+// sectors; earlier data stays beneath it.
+func TestCrashTearsUnsyncedWrite(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "xx")
 	must(t, f.Sync())
@@ -96,8 +96,8 @@ func TestTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestNamesInOrder: names are lost from the last change on.
-func TestNamesInOrder(t *testing.T) {
+// TestCrashLosesLastNamesFirst: names are lost from the last change on.
+func TestCrashLosesLastNamesFirst(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a.tmp", "1")
 	must(t, f.Sync())
@@ -110,9 +110,9 @@ func TestNamesInOrder(t *testing.T) {
 	same(t, images(t, d), []string{"a=1 b=2", "b=2"})
 }
 
-// TestWritesAreSettledApart: an earlier write may be lost and a later one kept. What
-// was written is the disk's: the writer's memory may be used again.
-func TestWritesAreSettledApart(t *testing.T) {
+// TestCrashSettlesWritesSeparately: an earlier write may be lost and a later one kept. The disk
+// copies written data.
+func TestCrashSettlesWritesSeparately(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "")
 	must(t, d.SyncDir())
@@ -124,9 +124,9 @@ func TestWritesAreSettledApart(t *testing.T) {
 	same(t, images(t, d), []string{"a=", "a=.2", "a=1", "a=12"})
 }
 
-// TestFailedSync: its pages are read on, and are not on the disk; a later sync that
-// does not fail does not bring them back.
-func TestFailedSync(t *testing.T) {
+// TestFailedSyncLosesPages: its pages stay readable and are not on disk; a later successful sync
+// does not write them.
+func TestFailedSyncLosesPages(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "old")
 	must(t, f.Sync())
@@ -143,8 +143,9 @@ func TestFailedSync(t *testing.T) {
 	same(t, images(t, d), []string{"a=old"})
 }
 
-// TestFull: a write on a full disk is short, and says so; what is removed is free.
-func TestFull(t *testing.T) {
+// TestFullDiskWritesShort: a write on a full disk is short with an error; removed files free
+// space.
+func TestFullDiskWritesShort(t *testing.T) {
 	d := world.NewDisk()
 	d.Size = 5
 	f := create(t, d, "a", "12")
@@ -166,8 +167,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestFailures: each fails once, and a failed write may leave a part.
-func TestFailures(t *testing.T) {
+// TestEachFailureHappensOnce: and a failed write may leave a part.
+func TestEachFailureHappensOnce(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "1234")
 	d.FailWrite, d.FailRead, d.FailDir = true, true, true
@@ -188,8 +189,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestEveryOperationIsACrashPoint: after n operations all fail, what was open before
-// the crash is dead after it, and nothing counts as open.
+// TestEveryOperationIsACrashPoint: after n operations all fail; handles from before the crash are
+// dead, and none counts as open.
 func TestEveryOperationIsACrashPoint(t *testing.T) {
 	life := func(d *world.Disk) (f fs.File, err error) {
 		if f, err = d.Create("a"); err != nil {
@@ -218,7 +219,7 @@ func TestEveryOperationIsACrashPoint(t *testing.T) {
 			continue
 		}
 		if _, err := f.Size(); !errors.Is(err, world.ErrDead) {
-			t.Fatalf("a file of the life before: %v", err)
+			t.Fatalf("a handle from before the crash: %v", err)
 		}
 		if must(t, f.Close()); d.Handles() != 0 {
 			t.Fatalf("%d files open", d.Handles())
@@ -229,8 +230,8 @@ func TestEveryOperationIsACrashPoint(t *testing.T) {
 	}
 }
 
-// TestRot flips one bit of what is on the disk, and nothing of what is not yet.
-func TestRot(t *testing.T) {
+// TestRotFlipsDurableBit: unsynced data is not changed.
+func TestRotFlipsDurableBit(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "\x00\x00")
 	if name, at := d.Rot(world.NewSeeded(1)); at >= 0 {
@@ -250,11 +251,11 @@ func TestRot(t *testing.T) {
 	}
 }
 
-// TestCut loses any number of bytes of the last file, or all of it, and no crash brings them back.
-func TestCut(t *testing.T) {
+// TestCutLosesDurableEnd: any number of bytes of the last file, or all of it, for ever.
+func TestCutLosesDurableEnd(t *testing.T) {
 	d := world.NewDisk()
 	if name, at := d.Cut(world.Dull{}); at >= 0 {
-		t.Fatalf("%s is cut at %d, and there is none", name, at)
+		t.Fatalf("%s is cut at %d without a file", name, at)
 	}
 	for _, name := range []string{"a", "b"} {
 		f := create(t, d, name, "12")
@@ -273,9 +274,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestAstray: a write that goes astray lands elsewhere, is taken for done, and is made
-// durable there.
-func TestAstray(t *testing.T) {
+// TestAstrayWriteGoesElsewhere: it succeeds, and is durable at the wrong offset.
+func TestAstrayWriteGoesElsewhere(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "123456")
 	d.Astray = -2
@@ -289,8 +289,8 @@ func TestAstray(t *testing.T) {
 	}
 }
 
-// TestLeave: so many bytes fit, whatever was there, and a write of more is cut short.
-func TestLeave(t *testing.T) {
+// TestLeaveLimitsFreeSpace: a number of bytes fits, and a larger write is short.
+func TestLeaveLimitsFreeSpace(t *testing.T) {
 	d := world.NewDisk()
 	f := create(t, d, "a", "123456")
 	d.Leave(3)
@@ -302,8 +302,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestHurt: each way of the disk to be unkind is heard of, once, when it strikes.
-func TestHurt(t *testing.T) {
+// TestEveryFaultIsReported: each kind of fault is reported once when it happens.
+func TestEveryFaultIsReported(t *testing.T) {
 	heard := map[string]int{}
 	d := world.NewDisk()
 	f := create(t, d, "a", "12")
@@ -331,7 +331,7 @@ func TestHurt(t *testing.T) {
 	must(t, d.Rename("b", "a"))
 	write(t, f, "x", 0)
 	write(t, f, "y", 1)
-	d.Crash(&world.Odometer{}) // all is lost
+	d.Crash(&world.Odometer{}) // everything is lost
 	d.Cut(world.Dull{})
 	for _, keep := range []int{2, 3} {
 		d := world.NewDisk()
@@ -344,14 +344,14 @@ func TestHurt(t *testing.T) {
 	for _, how := range world.Hurts() {
 		want[how] = 1
 	}
-	want[world.WriteLost] = 3 // what was cut short, x and y
+	want[world.WriteLost] = 3 // the torn write, x and y
 	if !maps.Equal(heard, want) {
 		t.Fatalf("heard %v\nwant  %v", heard, want)
 	}
 }
 
-// TestSeeded: the same seed answers the same.
-func TestSeeded(t *testing.T) {
+// TestSeededIsDeterministic: a seed gives the same choices.
+func TestSeededIsDeterministic(t *testing.T) {
 	a, b := world.NewSeeded(7), world.NewSeeded(7)
 	for n := 1; n < 100; n++ {
 		if x, y := a.Choose("site", n), b.Choose("site", n); x != y || x < 0 || x >= n {

@@ -1,11 +1,10 @@
 package world
 
-// drawn answers out of bytes.
+// drawn chooses from bytes.
 type drawn struct{ bytes []byte }
 
-// Drawn answers what bytes say, as many of them a question as it needs, and dully when they
-// are at their end: for a fuzzer, which learns from the code that a life reaches which bytes
-// lead on.
+// Drawn chooses from bytes, as many per choice as needed, and 0 after the end. It is for a
+// fuzzer, which learns from coverage which bytes reach new code.
 func Drawn(bytes []byte) Chooser { return &drawn{bytes} }
 
 // Choose takes the next bytes.

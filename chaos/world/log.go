@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// A Choice is one answer: which place asked, out of how many, and what it was told.
+// A Choice is one choice: its site, its range, and its result.
 type Choice struct {
-	Site   string // without white space; a place of the code, and as stable as its name
+	Site   string // without white space; a stable name of a place in the code
 	N, Got int    // 0 ≤ Got < N
 }
 
 func (c Choice) String() string { return fmt.Sprintf("%d of %d at %s", c.Got, c.N, c.Site) }
 
-// A Log is a run: all that was answered, in order. It outlives the seed that found it,
-// which means something else as soon as anything else is asked.
+// A Log is a run: all choices in order. It outlives its seed, whose choices change with every
+// change of the code.
 //
-// As text it has a first line that names the format, then one choice a line, site and n,
-// and got where that is not dull, xK for K alike in a row. A line that begins with # is for
+// As text it has a first line with the format, then one line per choice: site, n, result unless
+// it is 0, and xK for K equal choices in a row. A line that begins with # is a comment.
 // people.
 //
 //	choices 1
@@ -35,10 +35,10 @@ const (
 	mostAnswers = 1 << 31
 )
 
-// ErrLog is a text that is no log.
+// ErrLog reports a text that is not a log.
 var ErrLog = errors.New("world: not a log")
 
-// MarshalText is the text of l.
+// MarshalText returns the text of l.
 func (l Log) MarshalText() ([]byte, error) {
 	text := append([]byte(logHead), '\n')
 	for at := 0; at < len(l); {
@@ -70,7 +70,7 @@ func (c Choice) check() error {
 	return nil
 }
 
-// UnmarshalText reads what MarshalText writes. The error is ErrLog and says in which line.
+// UnmarshalText parses the result of MarshalText. The error is ErrLog with the line.
 func (l *Log) UnmarshalText(text []byte) error {
 	*l = nil
 	begun := false
@@ -95,7 +95,7 @@ func (l *Log) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parse reads the words of a line: site, n, perhaps got, perhaps xK.
+// parse parses a line: site, n, optional result, optional xK.
 func parse(word []string) (c Choice, alike int, err error) {
 	c.Site, alike = word[0], 1
 	word = word[1:]
@@ -118,7 +118,7 @@ func parse(word []string) (c Choice, alike int, err error) {
 	return c, alike, c.check()
 }
 
-// Surprises is how many of l are not dull.
+// Surprises returns the number of choices other than 0.
 func (l Log) Surprises() (n int) {
 	for _, c := range l {
 		if c.Got > 0 {
@@ -128,7 +128,7 @@ func (l Log) Surprises() (n int) {
 	return n
 }
 
-// trim is l without the dull answers at its end, which a replay gives by itself.
+// trim removes zeros at the end, which a replay gives anyway.
 func (l Log) trim() Log {
 	for len(l) > 0 && l[len(l)-1].Got == 0 {
 		l = l[:len(l)-1]

@@ -16,8 +16,8 @@ func text(t *testing.T, l world.Log) string {
 	return string(out)
 }
 
-// TestLogText: a log is a line a choice, those alike in a row in one, and comes back.
-func TestLogText(t *testing.T) {
+// TestLogTextRoundTrips: one line per choice, or per run of equal ones.
+func TestLogTextRoundTrips(t *testing.T) {
 	l := world.Log{{Site: "move", N: 24, Got: 7}, {Site: "client", N: 4}, {Site: "client", N: 4}, {Site: "tear", N: 9, Got: 8}, {Site: "tear", N: 9, Got: 8}}
 	const want = "choices 1\nmove 24 7\nclient 4 x2\ntear 9 8 x2\n"
 	if got := text(t, l); got != want {
@@ -29,8 +29,8 @@ func TestLogText(t *testing.T) {
 	}
 }
 
-// TestLogIsNone: what is no log is told with its line, and what cannot be written is not.
-func TestLogIsNone(t *testing.T) {
+// TestInvalidLogsAreRejected: with the line; and invalid logs are not written.
+func TestInvalidLogsAreRejected(t *testing.T) {
 	for _, line := range []string{"", "move 24", "choices 2", "choices 1\nmove", "choices 1\nmove x2", "choices 1\nmove 24 24", "choices 1\nmove 0",
 		"choices 1\nmove 24 -1", "choices 1\nmove 24 1 1", "choices 1\nmove 24 x1", "choices 1\nmove 24 1 2 x2", "choices 1\n 24 1", "choices 1\nmove 24 1 x99999999",
 		"choices 1\nmove 24 x1048576\nmove 24", "choices 1\nmove  24"} {
@@ -46,8 +46,8 @@ func TestLogIsNone(t *testing.T) {
 	}
 }
 
-// FuzzLog: whatever is read as a log is written in a way that reads the same, and writing
-// that again changes nothing.
+// FuzzLog: a text that parses as a log marshals to a text with the same meaning, and that is
+// stable.
 func FuzzLog(f *testing.F) {
 	f.Add([]byte("choices 1\nmove 24 7\nclient 4 x2\ndisk/tear 9 8 x2\n"))
 	f.Add([]byte("# caught\nchoices 1\na 1\na 1\na 2 1\n"))
@@ -69,7 +69,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// ask puts questions, and is what was answered.
+// ask makes choices and returns the results.
 func ask(c world.Chooser, sites ...string) (got []int) {
 	for _, site := range sites {
 		got = append(got, c.Choose(site, 10))
@@ -77,8 +77,8 @@ func ask(c world.Chooser, sites ...string) (got []int) {
 	return got
 }
 
-// TestReplay: a replay answers as it was recorded, and is dull after the end.
-func TestReplay(t *testing.T) {
+// TestReplayRepeatsChoices: and chooses 0 after the end.
+func TestReplayRepeatsChoices(t *testing.T) {
 	var l world.Log
 	sites := []string{"a", "b", "a", "c"}
 	want := ask(world.Recorded(world.NewSeeded(3), &l), sites...)
@@ -91,9 +91,21 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestDiverged: the first question with another site, or out of another number, is told
-// with its place.
-func TestDiverged(t *testing.T) {
+// TestReplayOfOlderLog: a log may lack an added site, which then gives 0; with the site, the log decides.
+func TestReplayOfOlderLog(t *testing.T) {
+	l := world.Log{{Site: "a", N: 10, Got: 1}, {Site: "b", N: 10, Got: 2}}
+	if got := ask(world.Replay(l, "new"), "a", "new", "b"); !slices.Equal(got, []int{1, 0, 2}) {
+		t.Errorf("without the site: %v", got)
+	}
+	l = slices.Insert(l, 1, world.Choice{Site: "new", N: 10, Got: 3})
+	if got := ask(world.Replay(l, "new"), "a", "new", "b"); !slices.Equal(got, []int{1, 3, 2}) {
+		t.Errorf("with the site: %v", got)
+	}
+}
+
+// TestReplayPanicsOnDivergence: at the first choice with another site or range, with its
+// position.
+func TestReplayPanicsOnDivergence(t *testing.T) {
 	l := world.Log{{Site: "a", N: 10, Got: 1}, {Site: "b", N: 9, Got: 1}, {Site: "c", N: 10, Got: 1}}
 	for name, sites := range map[string][]string{"site": {"a", "x"}, "n": {"a", "b"}} {
 		func() {
@@ -108,24 +120,24 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
-// TestGiven: one site has its answer, as far as the question allows.
-func TestGiven(t *testing.T) {
+// TestGivenFixesOneSite: within the range of the choice.
+func TestGivenFixesOneSite(t *testing.T) {
 	c := world.Given(world.Dull{}, "b", 7)
 	if got := append(ask(c, "a", "b"), c.Choose("b", 3)); !slices.Equal(got, []int{0, 7, 2}) {
 		t.Fatalf("answers %v", got)
 	}
 }
 
-// TestLoose: a step takes the log up where that has one, and a question within it is
-// told what the next one at its site was told, or nothing.
-func TestLoose(t *testing.T) {
+// TestLooseFollowsSteps: a step resumes at its place in the log; a choice within it gets the
+// result of the next choice at its site, or 0.
+func TestLooseFollowsSteps(t *testing.T) {
 	l := world.Log{{Site: "step", N: 10, Got: 1}, {Site: "a", N: 10, Got: 2}, {Site: "b", N: 10, Got: 3}, {Site: "step", N: 10, Got: 4}, {Site: "a", N: 10, Got: 9}}
 	for _, is := range []struct {
 		asked string
 		want  []int
 	}{
 		{"step a b step a", []int{1, 2, 3, 4, 9}},
-		{"step b a step a", []int{1, 3, 0, 4, 9}}, // the a of the step after it is not taken
+		{"step b a step a", []int{1, 3, 0, 4, 9}}, // the choice a of the next step is not taken
 		{"step step a b", []int{1, 4, 9, 0}},
 		{"step x a step step a", []int{1, 0, 2, 4, 0, 9}},
 	} {
@@ -138,8 +150,7 @@ func TestLoose(t *testing.T) {
 	}
 }
 
-// steps is a run of steps that fails when it has seen a 3, and later a step with a 5 and
-// then an 8 in it.
+// steps makes a run of steps that fails if it chose 3, and later a step with 5 and then 8.
 func steps(c world.Chooser) string {
 	three := false
 	for range c.Choose("steps", 100) {
@@ -157,8 +168,8 @@ func steps(c world.Chooser) string {
 	return ""
 }
 
-// TestShrink: all that a failure does not need goes, and the log replays to the same.
-func TestShrink(t *testing.T) {
+// TestShrinkRemovesNeedlessChoices: the log of the smaller run replays.
+func TestShrinkRemovesNeedlessChoices(t *testing.T) {
 	for seed := range uint64(20) {
 		var l world.Log
 		if steps(world.Recorded(world.Given(world.NewSeeded(seed), "steps", 99), &l)) == "" {
@@ -179,8 +190,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestShrinkBudget: no more runs than were allowed, and what was found by then is a log of
-// a run that fails.
+// TestShrinkBudget: at most the permitted number of runs, and the result is a failing run.
 func TestShrinkBudget(t *testing.T) {
 	var l world.Log
 	for seed := uint64(0); steps(world.Recorded(world.Given(world.NewSeeded(seed), "steps", 99), &l)) == ""; seed++ {
@@ -194,9 +204,9 @@ func TestShrinkBudget(t *testing.T) {
 	}
 }
 
-// TestPriority: the same seed answers the same, every answer is given some time, and in
-// any one stretch one of them is given far more often than by dice.
-func TestPriority(t *testing.T) {
+// TestPriorityStarvesSites: a seed gives the same choices, every result occurs, and in each
+// stretch one result is far more frequent than by chance.
+func TestPriorityStarvesSites(t *testing.T) {
 	for seed := range uint64(20) {
 		a, b := world.Priority(seed, 3, "move"), world.Priority(seed, 3, "move")
 		seen := [24]int{}
@@ -219,9 +229,9 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// TestDrawn: a question takes as many bytes as its answers need, none where there is but
-// one, and what is missing is dull.
-func TestDrawn(t *testing.T) {
+// TestDrawnReadsBytes: a choice takes as many bytes as its range needs, none for a range of one,
+// and 0 after the end.
+func TestDrawnReadsBytes(t *testing.T) {
 	c := world.Drawn([]byte{7, 1, 2, 9})
 	got := []int{c.Choose("a", 5), c.Choose("a", 1), c.Choose("a", 1000), c.Choose("a", 256), c.Choose("a", 3)}
 	if !slices.Equal(got, []int{2, 0, 258, 9, 0}) {

@@ -6,7 +6,7 @@ import (
 	"macronode/core/types"
 )
 
-// priority is dice that are loaded at some sites.
+// priority is a random generator with a bias at some sites.
 type priority struct {
 	dice  types.Rand
 	depth int
@@ -14,23 +14,22 @@ type priority struct {
 	ranks map[string]*ranks
 }
 
-// ranks are the answers of one site, in the order in which they are liked.
+// ranks are the results of a site in the order of preference.
 type ranks struct {
 	order []int
-	left  int // answers until the one liked best is liked least
+	left  int // choices until the preferred result becomes the last
 }
 
-const epoch = 300 // answers in which the changes of a site fall
+const epoch = 300 // number of choices over which the changes of a site are spread
 
-// Priority likes some answers at the given sites far better than others: each half as
-// often as the one before it. depth times in a run of some hundred answers the one that is
-// liked best becomes the one liked least. So a run in which one side is starved for long,
-// and then another, is not as rare as with dice. Elsewhere it rolls dice.
+// Priority prefers some results at the given sites: each is half as frequent as the previous one.
+// depth times in a few hundred choices, the preferred result becomes the last. So a run that
+// starves one side for long, then another, is more likely than by chance. Other sites are random.
 func Priority(seed uint64, depth int, sites ...string) Chooser {
 	return &priority{dice: types.NewRand(seed), depth: depth, sites: sites, ranks: map[string]*ranks{}}
 }
 
-// Choose rolls.
+// Choose returns a biased random number.
 func (p *priority) Choose(site string, n int) int {
 	if !slices.Contains(p.sites, site) {
 		return p.roll(n)
@@ -56,5 +55,5 @@ func (p *priority) Choose(site string, n int) int {
 
 func (p *priority) roll(n int) int { return int(p.dice.Uint64n(uint64(n))) }
 
-// span is how long it is until the next change.
+// span returns the number of choices until the next change.
 func (p *priority) span() int { return 1 + p.roll(2*epoch/(p.depth+1)) }

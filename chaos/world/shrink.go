@@ -2,29 +2,29 @@ package world
 
 import "slices"
 
-// A Shrinker makes small logs of failing runs: what is left of one is what it takes.
+// A Shrinker reduces the log of a failing run to what the failure needs.
 type Shrinker struct {
-	Run   func(Chooser) (failed string) // one run, and the kind of its failure; empty when it has none
-	Steps []string                      // the sites at which a step of the run begins: see Loose
-	Most  int                           // runs at most
+	Run   func(Chooser) (failed string) // makes a run and returns the kind of its failure, or ""
+	Steps []string                      // the sites at which a step begins: see Loose
+	Most  int                           // most runs
 
-	Runs   int // so far
+	Runs   int // runs so far
 	best   Log
 	failed string
 }
 
-// Shrink looks for a run with fewer surprises that fails as l does, and returns its log,
-// which replays as it stands. It is l itself where that does not fail.
+// Shrink searches a run with fewer choices other than 0 that fails like l, and returns its log,
+// which replays exactly. If l does not fail, it returns l.
 //
-// A candidate is played loosely and recorded anew, so that whatever was made of it, the
-// log is that of a real run. Each one taken is less than the one before it.
+// A candidate is played with Loose and recorded again, so that the log is that of a real run.
+// Each accepted candidate is smaller than the previous one.
 func (s *Shrinker) Shrink(l Log) (Log, string) {
-	var told Log
+	var failed Log
 	s.Runs, s.best = 1, l
-	if s.failed = s.Run(Recorded(Loose(l, s.Steps...), &told)); s.failed == "" {
+	if s.failed = s.Run(Recorded(Loose(l, s.Steps...), &failed)); s.failed == "" {
 		return l, ""
 	}
-	s.best = told.trim()
+	s.best = failed.trim()
 	for less := true; less && s.Runs < s.Most; {
 		less = s.cut()
 		less = s.dull() || less
@@ -33,24 +33,24 @@ func (s *Shrinker) Shrink(l Log) (Log, string) {
 	return s.best, s.failed
 }
 
-// try plays a candidate, and takes it when it fails alike and is less.
+// try plays a candidate, and accepts it if it fails alike and is smaller.
 func (s *Shrinker) try(l Log) bool {
 	if s.Runs >= s.Most {
 		return false
 	}
 	s.Runs++
-	var told Log
-	if s.Run(Recorded(Loose(l, s.Steps...), &told)) != s.failed {
+	var failed Log
+	if s.Run(Recorded(Loose(l, s.Steps...), &failed)) != s.failed {
 		return false
 	}
-	if told = told.trim(); !told.less(s.best) {
+	if failed = failed.trim(); !failed.less(s.best) {
 		return false
 	}
-	s.best = told
+	s.best = failed
 	return true
 }
 
-// less: fewer surprises, or fewer choices, or smaller ones.
+// less compares: fewer choices other than 0, then fewer choices, then smaller ones.
 func (l Log) less(than Log) bool {
 	sum := func(l Log) (n int) {
 		for _, c := range l {
@@ -62,8 +62,8 @@ func (l Log) less(than Log) bool {
 	return slices.Compare(mine, theirs) < 0
 }
 
-// halves calls each with spans of the places from 0 to count(), the last of them first: of
-// half of them, then of a quarter, then at last of one. Each says whether it took them away.
+// halves calls each with ranges of 0 to count(), the last first: halves, quarters, and finally
+// single ones. each reports whether it removed the range.
 func halves(count func() int, each func(from, to int) bool) (any bool) {
 	for size := max(1, count()/2); ; size /= 2 {
 		for to := count(); to > 0; to = min(to-size, count()) {
@@ -77,7 +77,7 @@ func halves(count func() int, each func(from, to int) bool) (any bool) {
 	}
 }
 
-// cut leaves out steps.
+// cut removes steps.
 func (s *Shrinker) cut() bool {
 	begins := func() (all []int) {
 		for at, c := range s.best {
@@ -93,7 +93,7 @@ func (s *Shrinker) cut() bool {
 	})
 }
 
-// surprises are the places of s.best that are not dull.
+// surprises returns the indices of s.best with choices other than 0.
 func (s *Shrinker) surprises() (all []int) {
 	for at, c := range s.best {
 		if c.Got > 0 {
@@ -103,7 +103,7 @@ func (s *Shrinker) surprises() (all []int) {
 	return all
 }
 
-// dull makes choices dull.
+// dull sets choices to 0.
 func (s *Shrinker) dull() bool {
 	return halves(func() int { return len(s.surprises()) }, func(from, to int) bool {
 		next := slices.Clone(s.best)
@@ -114,7 +114,7 @@ func (s *Shrinker) dull() bool {
 	})
 }
 
-// lower makes each choice smaller, by halves.
+// lower reduces each choice by bisection.
 func (s *Shrinker) lower() (any bool) {
 	for n := 0; n < len(s.surprises()); n++ {
 		for low := 0; n < len(s.surprises()); {

@@ -26,6 +26,7 @@ const (
 var Layers = []Layer{
 	core("types"),
 	core("digest", "core/types").modules("github.com/zeebo/blake3", "lukechampine.com/blake3/guts"),
+	core("placement", "core/types", "core/digest"),
 	core("table", "core/types").std("unsafe.Sizeof"), // reports the memory of its rows
 	core("queue", "core/types"),
 	core("clock", "core/types"),
@@ -40,6 +41,7 @@ var Layers = []Layer{
 	machine("wallet/ledger"),
 	machine("plane", "core/access"),
 	machine("storage", "core/access", "core/plane", "core/wallet/receipt"),
+	machine("accounting", "core/access", "core/plane", "core/wallet/receipt"),
 	machine("wallet", "core/access", "core/plane", "core/wallet/ledger", "core/wallet/receipt"),
 	machine("lifecycle/supervisor"),
 	machine("lifecycle/readiness"),
@@ -48,9 +50,11 @@ var Layers = []Layer{
 	machine("gateway/drr"),
 	machine("gateway/admission", "core/gateway/drr"),
 	machine("gateway/quota"),
+	machine("repair"),
 
 	core("state", "core/types", "core/command", "core/event", "core/record", "core/idempotency", "core/access",
 		"core/plane", "core/wallet", "core/wallet/ledger"),
+	core("flow", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/plane", "core/storage", "core/wallet"),
 	core("node", "core"),
 	core("gateway/policycheck", "core"),
 
@@ -60,10 +64,14 @@ var Layers = []Layer{
 	adapter("fs"),
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
-	adapter("objectstore", "core/digest", "core/storage", "adapters/fs"),
+	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs"),
+	adapter("objectio", "core/storage", "adapters/objectstore"),
+	adapter("checksum"),
+	adapter("sigv4"),
+	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
-	adapter("readmodel", "core/digest", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
-	adapter("index", "core/digest", "core/record").modules("github.com/cockroachdb/pebble/v2"),
+	adapter("readmodel", "core/accounting", "core/digest", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
+	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),
 	adapter("durable", "adapters/fs"),
 	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),
 	adapter("loop", "core/record"),
@@ -72,27 +80,39 @@ var Layers = []Layer{
 	adapter("audit"),
 	adapter("decisions"),
 	adapter("accesslog"),
-	adapter("nodedir", "core/digest").modules("github.com/go-json-experiment/json"),
-	adapter("config").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
+	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
+	adapter("httpcheck"),
+	adapter("config", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: queues, limits, deadlines and metrics
 	adapter("metrics", "adapters/registry").modules("github.com/prometheus/client_golang"),
-	adapter("httpserver").modules("golang.org/x/sys"),
-	adapter("httpcheck"),
+	adapter("httpserver", "adapters/fs").modules("golang.org/x/sys"),
 	adapter("inflate").modules("github.com/klauspost/compress"),
 	adapter("proxy", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
-	adapter("httpapi", "core/digest", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectstore").
+	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
 		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
 	adapter("fstest", "adapters/fs"),
+	adapter("nettest"), // for tests only
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "chaos"},
-		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse"}},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
-	{Path: "cmd/macronode", Imports: []string{"core", "adapters"}, Goroutines: AnyFunc, // links no test code
-		Modules: []string{"github.com/alecthomas/kong", "github.com/coreos/go-systemd/v22", "github.com/go-json-experiment/json"}},
+	command("exit"),
+	command("datadir", "core", "adapters"),
+	command("settings", "core", "adapters"),
+	command("explain", "core", "adapters"),
+	command("offline", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings"),
+	command("testkit", "core", "adapters", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings", "cmd/macronode/internal/testkit"), // for tests only: no other layer names it
+
+	command("server", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings").
+		modules("github.com/coreos/go-systemd/v22", "golang.org/x/sync"),
+	command("cli", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings",
+		"cmd/macronode/internal/explain", "cmd/macronode/internal/offline", "cmd/macronode/internal/server").
+		modules("github.com/alecthomas/kong", "github.com/go-json-experiment/json"),
+	{Path: "cmd/macronode", Imports: []string{"cmd/macronode/internal/cli"}}, // main; links no test code
 	{Path: "cmd", Imports: []string{"core", "adapters", "models", "chaos"}, Goroutines: AnyFunc,
 		Modules: []string{"github.com/alecthomas/kong"}},
 
@@ -113,6 +133,11 @@ func machine(name string, imports ...string) Layer {
 func adapter(name string, imports ...string) Layer {
 	path := "adapters/" + name
 	return Layer{Path: path, Imports: append([]string{"core/types", "core/command", "core/event", path}, imports...), Goroutines: Runners}
+}
+
+// command is a part of the program macronode. Only parts above it in the list are named in imports.
+func command(name string, imports ...string) Layer {
+	return Layer{Path: "cmd/macronode/internal/" + name, Imports: imports, Goroutines: AnyFunc}
 }
 
 func (l Layer) modules(paths ...string) Layer { l.Modules = paths; return l }

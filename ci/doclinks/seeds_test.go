@@ -1,4 +1,4 @@
-// Package doclinks holds docs/seeds.md, and the checks that specs/README.md names, to what is there.
+// Package doclinks checks that docs/seeds.md, and the checks named in specs/README.md, exist.
 package doclinks
 
 import (
@@ -13,9 +13,9 @@ import (
 
 const root = "../.."
 
-// TestEveryNameIsThere: whatever file, directory and test the page names exists, a test in
-// the directory that was named last before it.
-func TestEveryNameIsThere(t *testing.T) {
+// TestSeedsNameExistingChecks: every file, directory and test that the page names exists; a test
+// belongs to the directory named last before it.
+func TestSeedsNameExistingChecks(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "seeds.md"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// checks is what a row of specs/README.md names in its column Go: a sentence of sim, rules of
-// trace, stories, a package, a test of the package that was named last before it.
+// checks matches the Go column of specs/README.md: a text of sim, rules of trace, transcripts, a
+// package, a test of the package named last before it.
 var checks = regexp.MustCompile("sim \"([^\"]+)\"|trace ((?:[A-Z][A-Za-z]+(?:, )?)+)|stor(?:y|ies) ((?:`[a-z0-9-]+`(?:, )?)+)|`([a-z/]+)`|\\b(Test[A-Z][A-Za-z0-9]*)\\b")
 
-// TestTheSpecificationsNameChecks: what specs/README.md says holds an invariant in Go exists.
-func TestTheSpecificationsNameChecks(t *testing.T) {
+// TestSpecificationsNameExistingChecks: the Go checks that specs/README.md names exist.
+func TestSpecificationsNameExistingChecks(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "specs", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func TestTheSpecificationsNameChecks(t *testing.T) {
 					}
 				}
 			case m[3] != "":
-				for story := range strings.SplitSeq(strings.Trim(m[3], "`, "), "`, `") {
-					if _, err := os.Stat(filepath.Join(root, "core/node/testdata", story+".story")); err != nil {
+				for name := range strings.SplitSeq(strings.Trim(m[3], "`, "), "`, `") {
+					if _, err := os.Stat(filepath.Join(root, "core/node/testdata", name+".story")); err != nil {
 						t.Errorf("line %d: %v", n+1, err)
 					}
 				}

@@ -1,9 +1,9 @@
-// Command evidence writes docs/evidence.md: page.md, with what the last gate measured in
-// the place of {{name}}. Checks print what they measured as a line
+// Command evidence writes docs/evidence.md: page.md, with the measurements of the last gate in
+// place of {{name}}. A check prints its measurement as a line
 //
 //	evidence: name = value
 //
-// and ci/run keeps what each step printed in bin/log.
+// and ci/run stores the output of each step in bin/log.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 //go:embed page.md
 var page string
 
-// stepOf is the step of ci/run whose log has the facts of a kind.
+// stepOf returns the step of ci/run whose log has the facts of a kind.
 func stepOf(kind string) string {
 	switch kind {
 	case "sim", "trace":
@@ -60,7 +60,7 @@ func run(logs, to string) error {
 	return os.WriteFile(to, []byte(fill(page, facts)), 0o600)
 }
 
-// read takes the facts of one log; what is said again is so.
+// read reads the facts of one log; later ones override earlier ones.
 func read(name string, facts map[string]string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -77,7 +77,7 @@ func read(name string, facts map[string]string) error {
 	return lines.Err()
 }
 
-// fill puts facts in their places, and where there is none, what measures it.
+// fill fills in the facts. For a missing one, it names the step that measures it.
 func fill(page string, facts map[string]string) string {
 	return hole.ReplaceAllStringFunc(page, func(h string) string {
 		if v, ok := facts[hole.FindStringSubmatch(h)[1]]; ok {

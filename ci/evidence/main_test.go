@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestThePageIsFresh: what docs/evidence.md says beside the numbers is what page.md says.
-func TestThePageIsFresh(t *testing.T) {
+// TestPageIsFresh: docs/evidence.md equals page.md except for the numbers.
+func TestPageIsFresh(t *testing.T) {
 	raw, err := os.ReadFile("../../docs/evidence.md")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestThePageIsFresh(t *testing.T) {
 	}
 }
 
-// TestEveryNumberIsMeasured: for each hole of the page some check prints a fact.
+// TestEveryNumberIsMeasured: a check prints a fact for each placeholder of the page.
 func TestEveryNumberIsMeasured(t *testing.T) {
 	holes := hole.FindAllStringSubmatch(page, -1)
 	if len(holes) < 10 {
@@ -35,14 +35,14 @@ func TestEveryNumberIsMeasured(t *testing.T) {
 			continue
 		}
 		if out, err := exec.Command("grep", "-rlF", "evidence: "+h[1]+" = ", "../../chaos", "../../models", "../../ci", "../../core").CombinedOutput(); err != nil {
-			t.Errorf("nobody measures %s: %s", h[1], out)
+			t.Errorf("no check measures %s: %s", h[1], out)
 		}
 	}
 }
 
-// TestFills: facts of any log stand in their places, the later ones where there are two,
-// and of what nobody measured it is said who would have.
-func TestFills(t *testing.T) {
+// TestFillReplacesPlaceholders: with facts of any log, the later ones first; a missing fact names
+// its step.
+func TestFillReplacesPlaceholders(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.txt": "x\n    some_test.go:3: evidence: a.b = 12 of 12\n", "b.txt": "evidence: c = 1\nevidence: c = 2\r\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -60,8 +60,7 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// TestEveryNumberHasAStep: what is not measured is said to be measured by a step that
-// there is.
+// TestEveryNumberHasAStep: the step of a missing fact exists.
 func TestEveryNumberHasAStep(t *testing.T) {
 	run, err := os.ReadFile("../run")
 	if err != nil {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// apartMost is how many fields Apart names.
+// apartMost is the largest number of fields that Apart returns.
 const apartMost = 4
 
-// Apart names the first fields in which two values of plain data differ: of two whose hashes
-// are not the same, those that a copy forgot. Empty when there is none.
+// Apart returns the first fields in which two values of plain data differ: if their hashes
+// differ, those that a copy missed. It returns "" if there are none.
 func Apart[T any](a, b *T) string {
 	var d differ
 	d.into(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem(), "")
-	return strings.Join(d.said, ", ")
+	return strings.Join(d.lines, ", ")
 }
 
-type differ struct{ said []string }
+type differ struct{ lines []string }
 
 func (d *differ) into(a, b reflect.Value, path string) {
-	if len(d.said) == apartMost {
+	if len(d.lines) == apartMost {
 		return
 	}
 	switch a.Kind() {
@@ -30,7 +30,7 @@ func (d *differ) into(a, b reflect.Value, path string) {
 		}
 	case reflect.Slice, reflect.Array:
 		if a.Len() != b.Len() {
-			d.said = append(d.said, fmt.Sprintf("%s has %d elements and %d", named(path), a.Len(), b.Len()))
+			d.lines = append(d.lines, fmt.Sprintf("%s has %d elements and %d", named(path), a.Len(), b.Len()))
 			return
 		}
 		for i := range a.Len() {
@@ -38,12 +38,12 @@ func (d *differ) into(a, b reflect.Value, path string) {
 		}
 	default:
 		if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y {
-			d.said = append(d.said, fmt.Sprintf("%s is %s and %s", named(path), x, y))
+			d.lines = append(d.lines, fmt.Sprintf("%s is %s and %s", named(path), x, y))
 		}
 	}
 }
 
-// joined is the path of a field; those of what is embedded are those of what it stands in.
+// joined returns the path of a field; the fields of an embedded struct belong to the outer one.
 func joined(path string, f reflect.StructField) string {
 	if f.Anonymous {
 		return path

@@ -1,4 +1,5 @@
-// Package language checks the English of the documentation: banned words and long sentences.
+// Package language checks the English of the documentation and of Go packages: banned words and long
+// sentences.
 //
 // The house rules: the subject of a sentence is the component, the request or the caller; the
 // condition comes first, then the effect; a sentence has one idea.
@@ -13,7 +14,7 @@ import (
 // MaxWords is the limit of words in a sentence.
 const MaxWords = 32
 
-// banned are words that make a component a person, or hide who does what.
+// banned are words that make a component a person, or hide the subject.
 var banned = regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|whoever|whom|whose|who|ails?|ailing|dear|forgives?|believes?|believed|knows of|is told|be told|lets? go|comes? into being|lame duck|turned away|as it is wished|likewise)\b`)
 
 // allowed are phrases in which a banned word is the usual term.

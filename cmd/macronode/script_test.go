@@ -19,21 +19,22 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"macronode": main}) }
 
-// The scripts are what a newcomer types, and what comes back.
+// The scripts are what a user types, and the output.
 //
-//	code N program args...  runs it, and wants that exit code
-//	node args...            runs macronode until it has greeted; one at a time
+//	code N program args...  runs it, and requires that exit code
+//	node args...            runs macronode until it has printed its greeting; one at a time
 //	signal KILL|TERM        is sent to it
 //	holds NAME              sets the variable to the hold that was printed last
-//	keyid NAME FILE         sets the variable to the id of the API key in the file
-//	ended N                 waits for its end, wants that exit code, and leaves what it said in the files said and log
+//	keyid NAME FILE         sets the variable to the ID of the API key in the file
+//	ago NAME DURATION       sets the variable to a time that long ago
+//	ended N                 waits for its end, requires that exit code, and writes its output to the files output and log
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:             "testdata",
 		ContinueOnError: true,
 		Setup: func(e *testscript.Env) error {
 			e.Values["node"] = new(background)
-			for _, name := range [...]string{"GORACE", "MUTANT_OF_MACRONODE"} { // what tests of tests say to all processes
+			for _, name := range [...]string{"GORACE", "MUTANT_OF_MACRONODE"} { // variables of test runs that all processes inherit
 				e.Setenv(name, os.Getenv(name))
 			}
 			return nil
@@ -48,7 +49,12 @@ func TestScripts(t *testing.T) {
 			"keyid": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Setenv(args[0], strings.Split(ts.ReadFile(args[1]), "_")[1])
 			},
-			// starts ARGS…: a node that need not come to greet. What it is, eventually finds out.
+			"ago": func(ts *testscript.TestScript, _ bool, args []string) {
+				d, err := time.ParseDuration(args[1])
+				ts.Check(err)
+				ts.Setenv(args[0], time.Now().Add(-d).UTC().Format(time.RFC3339))
+			},
+			// starts ARGS…: a node that need not print a greeting. eventually waits for it.
 			"starts": func(ts *testscript.TestScript, _ bool, args []string) { its(ts).starts(ts, args) },
 			"node":   func(ts *testscript.TestScript, _ bool, args []string) { its(ts).greets(ts, args) },
 			"signal": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -70,10 +76,10 @@ func TestScripts(t *testing.T) {
 			"ended": func(ts *testscript.TestScript, _ bool, args []string) {
 				n := its(ts)
 				for n.out.Scan() {
-					n.said.WriteString(n.out.Text() + "\n")
+					n.stdout.WriteString(n.out.Text() + "\n")
 				}
 				wantCode(ts, args[0], n.Wait())
-				ts.Check(os.WriteFile(ts.MkAbs("said"), n.said.Bytes(), 0o600))
+				ts.Check(os.WriteFile(ts.MkAbs("output"), n.stdout.Bytes(), 0o600))
 				ts.Check(os.WriteFile(ts.MkAbs("log"), n.log.Bytes(), 0o600))
 			},
 		},
@@ -95,8 +101,8 @@ func wantCode(ts *testscript.TestScript, want string, err error) {
 // background is the node of a script.
 type background struct {
 	*exec.Cmd
-	out       *bufio.Scanner
-	said, log bytes.Buffer
+	out         *bufio.Scanner
+	stdout, log bytes.Buffer
 }
 
 func its(ts *testscript.TestScript) *background { return ts.Value("node").(*background) }
@@ -105,12 +111,12 @@ func its(ts *testscript.TestScript) *background { return ts.Value("node").(*back
 func (n *background) greets(ts *testscript.TestScript, args []string) {
 	n.starts(ts, args)
 	for n.out.Scan() {
-		n.said.WriteString(n.out.Text() + "\n")
+		n.stdout.WriteString(n.out.Text() + "\n")
 		if strings.Contains(n.out.Text(), "wallet balance") {
 			return
 		}
 	}
-	ts.Fatalf("the node has not greeted: %v\n%s%s", n.Wait(), &n.said, &n.log)
+	ts.Fatalf("the node has not greeted: %v\n%s%s", n.Wait(), &n.stdout, &n.log)
 }
 
 // starts starts a node.

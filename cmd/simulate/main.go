@@ -1,14 +1,13 @@
-// Simulate plays one life of the node in a made-up world, again and again: by its seed, or
-// by the log of its choices.
+// Simulate runs one simulated run of the node, repeatably, from a seed or from the log of its choices.
 //
-//	simulate -seed 7 -o life.log            the life of a seed; its log, if it fails
-//	simulate -seed 1 -lives 9000            of each seed, until one fails
-//	simulate -replay life.log               the same again, also after a change
-//	simulate -shrink life.log -o small.log  as small as it can be made, and fails the same
-//	simulate -timeline small.log -o f.svg   a picture of what happened
+//	simulate -seed 7 -o run.log            the run of a seed; its log, if it fails
+//	simulate -seed 1 -lives 9000           of each seed, until one fails
+//	simulate -replay run.log               the same run again, also after a change
+//	simulate -shrink run.log -o small.log  a smaller log that fails in the same way
+//	simulate -timeline small.log -o f.svg  a picture of the run
 //
-// It exits with 0 when nothing fails, with 1 when a rule is broken, with 2 when it cannot
-// run, with 3 when a log asks for what is not asked any more.
+// It exits with 0 if nothing fails, with 1 if a rule is broken, with 2 if it cannot run, and with 3 if a log asks
+// for a choice that does not exist any more.
 package main
 
 import (
@@ -32,8 +31,8 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// asked is the command line.
-type asked struct {
+// options is the command line.
+type options struct {
 	seed           uint64
 	lives          int
 	moves, most    int
@@ -44,7 +43,7 @@ type asked struct {
 }
 
 func run(args []string, out, complaints io.Writer) (code int) {
-	a := asked{out: out}
+	a := options{out: out}
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.SetOutput(complaints)
 	flags.Uint64Var(&a.seed, "seed", 0, "play the life of `N`, from 1")
@@ -60,47 +59,47 @@ func run(args []string, out, complaints io.Writer) (code int) {
 	}
 	code, err := a.play()
 	if err != nil {
-		fmt.Fprintln(complaints, "simulate:", err) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(complaints, "simulate:", err) //nolint:errcheck // there is no other output
 		return unable
 	}
 	return code
 }
 
-func (a asked) play() (code int, err error) {
+func (a options) play() (code int, err error) {
 	switch {
 	case a.replay != "":
-		return a.again()
+		return a.replayLog()
 	case a.shrink != "":
-		return a.smaller()
+		return a.shrinkLog()
 	case a.timeline != "":
-		return a.drawn()
+		return a.drawTimeline()
 	case a.seed > 0:
-		return a.life()
+		return a.playSeeds()
 	}
 	return unable, errors.New("wants -seed, -replay, -shrink or -timeline; see -h")
 }
 
-func (a asked) say(format string, args ...any) {
+func (a options) printf(format string, args ...any) {
 	fmt.Fprintf(a.out, format+"\n", args...) //nolint:errcheck // the exit code says it too
 }
 
-// verdict tells how a life ended.
-func (a asked) verdict(err error) int {
+// verdict prints how a run ended, and returns the exit code.
+func (a options) verdict(err error) int {
 	var d world.Diverged
 	switch {
 	case err == nil:
-		a.say("no rule was broken")
+		a.printf("no rule was broken")
 		return kept
 	case errors.As(err, &d):
-		a.say("%v\nThe code asks something else than it did: whether it fails is not known.", d)
+		a.printf("%v\nThe code asks something else than it did: whether it fails is not known.", d)
 		return diverged
 	}
-	a.say("%v", err)
+	a.printf("%v", err)
 	return broken
 }
 
-// life plays seeds until one fails.
-func (a asked) life() (int, error) {
+// playSeeds plays seeds until one fails.
+func (a options) playSeeds() (int, error) {
 	for last := a.seed + uint64(max(1, a.lives)) - 1; a.seed < last && sim.Failed(sim.Life(a.seed, a.moves)) == ""; {
 		a.seed++
 	}
@@ -109,21 +108,21 @@ func (a asked) life() (int, error) {
 	if code != broken || a.to == "" {
 		return code, nil
 	}
-	a.say("go run ./cmd/simulate -replay %s", a.to)
+	a.printf("go run ./cmd/simulate -replay %s", a.to)
 	return code, sim.Save(a.to, l, fmt.Sprintf("seed %d, %d moves", a.seed, a.moves), sim.Rule(err))
 }
 
-// again plays a log.
-func (a asked) again() (int, error) {
+// replayLog plays a log.
+func (a options) replayLog() (int, error) {
 	l, err := sim.Load(a.replay)
 	if err != nil {
 		return unable, err
 	}
-	return a.verdict(sim.New(world.Replay(l)).Run()), nil
+	return a.verdict(sim.New(sim.Replay(l)).Run()), nil
 }
 
-// smaller shrinks a log.
-func (a asked) smaller() (int, error) {
+// shrinkLog shrinks a log.
+func (a options) shrinkLog() (int, error) {
 	l, err := sim.Load(a.shrink)
 	if err != nil {
 		return unable, err
@@ -133,16 +132,16 @@ func (a asked) smaller() (int, error) {
 	}
 	small, rule, lives := sim.Shrink(l, a.most)
 	if rule == "" {
-		a.say("no rule was broken: there is nothing to make small")
+		a.printf("no rule was broken: there is nothing to make small")
 		return kept, nil
 	}
-	a.say("%s: %d choices, %d of them not dull; left %d and %d, after %d lives\ngo run ./cmd/simulate -replay %s",
+	a.printf("%s: %d choices, %d of them not dull; left %d and %d, after %d lives\ngo run ./cmd/simulate -replay %s",
 		rule, len(l), l.Surprises(), len(small), small.Surprises(), lives, a.to)
 	return broken, sim.Save(a.to, small, rule)
 }
 
-// drawn draws a log.
-func (a asked) drawn() (int, error) {
+// drawTimeline draws a log.
+func (a options) drawTimeline() (int, error) {
 	l, err := sim.Load(a.timeline)
 	if err != nil {
 		return unable, err

@@ -10,8 +10,8 @@ import (
 	"macronode/chaos/sim"
 )
 
-// said runs one command line.
-func said(t *testing.T, args ...string) (code int, out string) {
+// runCommand runs one command line.
+func runCommand(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()
 	var b bytes.Buffer
 	code = run(args, &b, &b)
@@ -27,14 +27,14 @@ func written(t *testing.T, text string) string {
 	return name
 }
 
-// TestCodes: each way to end has its code, and says why.
+// TestCodes: each outcome has its exit code and a message.
 func TestCodes(t *testing.T) {
 	dull := written(t, "choices 1\nmoves 65536 3\n")
 	later := written(t, "choices 1\nmoves 7 3\n")
 	for _, is := range []struct {
-		args string
-		code int
-		says string
+		args     string
+		code     int
+		contains string
 	}{
 		{"", unable, "wants -seed"},
 		{"-nonsense", unable, "not defined"},
@@ -50,16 +50,16 @@ func TestCodes(t *testing.T) {
 		{"-timeline " + later + " -o /nowhere/at/all", diverged, "diverged"},
 		{"-replay " + later, diverged, "diverged at choice 0"},
 	} {
-		if code, out := said(t, strings.Fields(is.args)...); code != is.code || !strings.Contains(out, is.says) {
-			t.Errorf("simulate %s: %d, want %d with %q:\n%s", is.args, code, is.code, is.says, out)
+		if code, out := runCommand(t, strings.Fields(is.args)...); code != is.code || !strings.Contains(out, is.contains) {
+			t.Errorf("simulate %s: %d, want %d with %q:\n%s", is.args, code, is.code, is.contains, out)
 		}
 	}
 }
 
-// TestVerdict: a rule that was broken is told with its name, and has a code of its own.
+// TestVerdict: a broken rule is reported by name and has an exit code of its own.
 func TestVerdict(t *testing.T) {
 	var b bytes.Buffer
-	code := asked{out: &b}.verdict(&sim.Failure{Rule: "durable-lost", Says: "recovered @0, durable was @2", Move: 7})
+	code := options{out: &b}.verdict(&sim.Failure{Rule: "durable-lost", Text: "recovered @0, durable was @2", Move: 7})
 	if code != broken || !strings.Contains(b.String(), "durable-lost, at move 7: recovered @0") {
 		t.Errorf("%d: %s", code, b.String())
 	}

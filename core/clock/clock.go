@@ -1,10 +1,10 @@
-// Package clock makes the node's own time of what the machine's clocks claim.
+// Package clock derives the node's own time from the machine's clocks.
 //
-//	ahead of Wall:    runs at 0.95
-//	behind ≤ Step:    jumps there, at most once a minute; else runs at 1.05
-//	behind ≤ Trust:   runs at 1.05
-//	further behind:   doubted: runs at 1, believes Wall only when it has been
-//	                  synchronised and steady for a minute, or an operator says so
+//	ahead of the wall clock:    runs at 0.95
+//	behind ≤ MaxStep:           steps forward, at most once a minute; otherwise runs at 1.05
+//	behind ≤ MaxTrustedOffset:  runs at 1.05
+//	further behind:             untrusted: runs at 1 until the wall clock has been synchronised
+//	                            and steady for a minute, or an operator accepts it
 package clock
 
 import (
@@ -15,62 +15,62 @@ import (
 )
 
 const (
-	MaxStep          = 500 * time.Millisecond // forward, at once
-	StepInterval     = time.Minute            // between two such steps
-	MaxTrustedOffset = 10 * time.Second       // an offset beyond is not believed while running
-	MaxRestartGap    = time.Hour              // nor one beyond this across a restart
-	SteadyFor        = time.Minute            // how long a doubted offset must stand still
-	SteadyTolerance  = time.Second            // what standing still allows
-	SlewDivisor      = 20                     // it runs fast or slow by one part in so many
+	MaxStep          = 500 * time.Millisecond // largest step forward
+	StepInterval     = time.Minute            // least time between two steps
+	MaxTrustedOffset = 10 * time.Second       // a larger offset is not trusted while running
+	MaxRestartGap    = time.Hour              // a larger offset is not trusted across a restart
+	SteadyFor        = time.Minute            // how long an untrusted offset must be steady
+	SteadyTolerance  = time.Second            // largest variation of a steady offset
+	SlewDivisor      = 20                     // a slew is this part of the elapsed time
 )
 
-// MaxTime is the last time that can be told, in 2262. It is never passed.
+// MaxTime is the largest time, in 2262. The clock never passes it.
 const MaxTime = types.Time(math.MaxInt64 / time.Millisecond)
 
-// Clock reads the node's time. The zero value has never been read.
+// Clock is the node's time. The zero value is ready; its first Read adopts the wall clock.
 //
 // Invariants:
 //
-//	C1  what it reads never goes back
-//	C2  it runs at 0.95..1.05 of Mono, but for steps of at most Step, what was
-//	    believed after a doubt, and what has gone by across a restart
+//	C1  its readings never decrease
+//	C2  it runs at 0.95..1.05 of Mono, except for steps of at most MaxStep, an offset
+//	    that is accepted after distrust, and the time across a restart
 type Clock struct {
-	at          time.Duration // since 1970; finer than Time, or slewing would round to nothing
-	wall        time.Duration // of the last reading
-	mono        types.Instant // of the last reading
+	at          time.Duration // since 1970; finer than Time, so that a slew is not rounded to 0
+	wall        time.Duration // at the last reading
+	mono        types.Instant // at the last reading
 	stepped     types.Instant // the last step
-	steadySince types.Instant // the doubted offset has stood still since then
-	offset      time.Duration // where it stands
+	steadySince types.Instant // start of the steady untrusted offset
+	offset      time.Duration // the untrusted offset
 	initialized bool
-	hasStepped  bool // it has stepped
+	hasStepped  bool
 	untrusted   bool
 }
 
-// From is a clock that goes on at a journaled time.
+// From returns a clock that continues from a journaled time.
 func From(t types.Time) Clock { return Clock{at: since1970(t)} }
 
-// since1970 is t as far as it can be told: a machine may claim anything.
+// since1970 clamps t to [0, MaxTime]: the machine's clock may have any value.
 func since1970(t types.Time) time.Duration {
 	return time.Duration(min(max(t, 0), MaxTime)) * time.Millisecond
 }
 
-// Untrusted reports that nothing may expire by this clock now.
+// Untrusted reports whether the clock is untrusted. While it is, nothing expires.
 func (c *Clock) Untrusted() bool { return c.untrusted }
 
-// Ahead reports that the clock is ahead of what the machine says: a restart must
-// find that in the journal.
+// Ahead reports whether the clock is ahead of the machine's clock. If so, a restart must
+// find the time in the journal.
 func (c *Clock) Ahead() bool { return c.at > c.wall }
 
-// Offset is how far the machine's clock is ahead of this one.
+// Offset returns how far the machine's clock is ahead of this clock.
 func (c *Clock) Offset() time.Duration { return c.wall - c.at }
 
-// Time is the last reading.
+// Time returns the last reading.
 func (c *Clock) Time() types.Time { return types.Time(c.at / time.Millisecond) }
 
-// Accept believes Wall, however far ahead it is.
+// Accept trusts the wall clock, however far ahead it is.
 func (c *Clock) Accept() { c.at, c.untrusted = max(c.at, c.wall), false }
 
-// Read moves the clock to now.
+// Read advances the clock to now and returns its time.
 func (c *Clock) Read(now types.Now) types.Time {
 	if !c.initialized {
 		c.readFirst(now)
@@ -100,7 +100,7 @@ func (c *Clock) Read(now types.Now) types.Time {
 	return c.Time()
 }
 
-// readFirst reads across a restart: there is no Mono to go by.
+// readFirst is the first reading after a restart, when the monotonic clock is not comparable.
 func (c *Clock) readFirst(now types.Now) {
 	c.initialized, c.mono, c.wall = true, max(0, now.Mono), since1970(now.Wall)
 	ahead := c.wall - c.at
@@ -113,10 +113,10 @@ func (c *Clock) readFirst(now types.Now) {
 	}
 }
 
-// distrust waits until an offset that is too large to believe stands still.
+// distrust accepts an offset that is too large once it has been steady and synchronised for SteadyFor.
 func (c *Clock) distrust(now types.Now, behind time.Duration) {
-	wavers := behind-c.offset > SteadyTolerance || c.offset-behind > SteadyTolerance
-	if !c.untrusted || wavers || !now.Synced {
+	unsteady := behind-c.offset > SteadyTolerance || c.offset-behind > SteadyTolerance
+	if !c.untrusted || unsteady || !now.Synced {
 		c.untrusted, c.steadySince, c.offset = true, c.mono, behind
 		return
 	}
@@ -125,7 +125,7 @@ func (c *Clock) distrust(now types.Now, behind time.Duration) {
 	}
 }
 
-// HashInto is h after all of c.
+// HashInto mixes every field of c into h.
 func (c Clock) HashInto(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(c.at)).Mix(uint64(c.wall)).Mix(uint64(c.mono)).Mix(uint64(c.stepped))
 	h = h.Mix(uint64(c.steadySince)).Mix(uint64(c.offset))

@@ -12,12 +12,12 @@ import (
 	"macronode/ci/transcript"
 	"macronode/core/clock"
 	"macronode/core/types"
-	twin "macronode/models/clock"
+	model "macronode/models/clock"
 )
 
-// TestStory plays a machine and its clocks: wall moves what it claims, pass lets time
-// go by, in one reading or in readings a step apart.
-func TestStory(t *testing.T) {
+// TestTranscript plays a machine and its clocks. wall moves the wall clock; pass advances time
+// in one reading, or in readings that are a step apart.
+func TestTranscript(t *testing.T) {
 	var c clock.Clock
 	var now types.Now
 	span := func(s string) time.Duration {
@@ -55,35 +55,35 @@ func TestStory(t *testing.T) {
 				c.Read(now)
 			}
 		}
-		said := time.UnixMilli(int64(c.Time())).UTC().Format("2006-01-02 15:04:05.000")
+		line := time.UnixMilli(int64(c.Time())).UTC().Format("2006-01-02 15:04:05.000")
 		if off := c.Offset(); off != 0 {
-			said += fmt.Sprintf(", offset %v", off)
+			line += fmt.Sprintf(", offset %v", off)
 		}
 		if c.Ahead() {
-			said += ", leads"
+			line += ", leads"
 		}
 		if c.Untrusted() {
-			said += ", doubted"
+			line += ", doubted"
 		}
-		return said
+		return line
 	})
 }
 
-// TestAgrees walks the clock and its twin through the life of the same machine.
-func TestAgrees(t *testing.T) {
+// TestMatchesModel compares the clock with its reference model under random readings.
+func TestMatchesModel(t *testing.T) {
 	jump := rapid.OneOf(rapid.SampledFrom([]int64{0, 0, 0, 1, 499, 500, 501, 1000, 1001, 9_999, 10_000, 10_001, 3_600_000,
 		-1, -499, -500, -501, -1000, -1001, -10_000, -3_600_000}), rapid.Int64Range(-20_000, 20_000))
 	gone := rapid.SampledFrom([]int64{0, 20, 40, 1_000, 1_000, 20_000, 59_980, 60_000, 60_020, 3_600_000})
 	rapid.Check(t, func(t *rapid.T) {
 		at := rapid.SampledFrom([]int64{0, 1, 1_000_000}).Draw(t, "at")
 		away := rapid.SampledFrom([]int64{0, 1, 500, 3_599_999, 3_600_000, 3_600_001, 7_200_000, -1, -999_999}).Draw(t, "away")
-		m, c := twin.Clock{At: at}, clock.From(types.Time(at))
-		r := twin.Reading{Mono: rapid.SampledFrom([]int64{0, 20, 600_000}).Draw(t, "mono"), Wall: max(0, at+away), Synced: rapid.Bool().Draw(t, "synced")}
+		m, c := model.Clock{At: at}, clock.From(types.Time(at))
+		r := model.Reading{Mono: rapid.SampledFrom([]int64{0, 20, 600_000}).Draw(t, "mono"), Wall: max(0, at+away), Synced: rapid.Bool().Draw(t, "synced")}
 		read := func(t *rapid.T) {
 			want := m.Read(r)
 			now := types.Now{Mono: types.Instant(r.Mono * 1e6), Wall: types.Time(r.Wall), Synced: r.Synced}
 			if got := c.Read(now); int64(got) != want || c.Untrusted() != m.Doubts {
-				t.Fatalf("%+v: %d, doubted %v; the twin says %d, %v", r, got, c.Untrusted(), want, m.Doubts)
+				t.Fatalf("%+v: %d, doubted %v; the model has %d, %v", r, got, c.Untrusted(), want, m.Doubts)
 			}
 			if want := r.Wall < m.At; c.Ahead() != want {
 				t.Fatalf("%+v: leads %v, want %v", r, c.Ahead(), want)
@@ -117,8 +117,8 @@ func TestAgrees(t *testing.T) {
 	})
 }
 
-// TestInvariants: C1 and C2, whatever a machine claims.
-func TestInvariants(t *testing.T) {
+// TestInvariantsHoldForAnyReading checks C1 and C2 under arbitrary clocks.
+func TestInvariantsHoldForAnyReading(t *testing.T) {
 	wild := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2e9, 2e9), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 0}))
 	rapid.Check(t, func(t *rapid.T) {
 		c := clock.From(types.Time(rapid.OneOf(rapid.Int64Range(0, 1e12), wild).Draw(t, "at")))
@@ -156,11 +156,11 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestRates: C2 to the nanosecond, in turns that are short and not of a round length.
-func TestRates(t *testing.T) {
+// TestSlewRateIsExact checks C2 to the nanosecond, with short readings of an odd length.
+func TestSlewRateIsExact(t *testing.T) {
 	for name, c := range map[string]struct {
 		offset   types.Time
-		min, max time.Duration // of what a second brings, in turns of 1,237 ns
+		min, max time.Duration // progress in a second, in readings of 1,237 ns
 	}{
 		"level":  {0, time.Second, time.Second},
 		"ahead":  {-5000, 950 * time.Millisecond, 951 * time.Millisecond},
@@ -177,12 +177,12 @@ func TestRates(t *testing.T) {
 		}
 		got := time.Duration(k.Time()-began) * time.Millisecond
 		if got < c.min-time.Millisecond || got > c.max+time.Millisecond {
-			t.Errorf("%s: a second brings %v", name, got)
+			t.Errorf("%s: the clock advances by %v in a second", name, got)
 		}
 	}
 }
 
-func TestHashForgetsNothing(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	var c clock.Clock
 	hashcoverage.Every(t, &c, func() types.Hash64 { return c.HashInto(0) })
 }

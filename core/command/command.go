@@ -29,6 +29,13 @@ type Command interface {
 	ValidateFields() error
 }
 
+// WithRefs is a command that uses refs. Refs passes each of them and where to put the outcome that the index has of
+// it. The index must be read before such a command is decided, even if it has no idempotency key.
+type WithRefs interface {
+	Command
+	Refs(each func(ref types.NameHash, prior *PriorOutcome))
+}
+
 // Cost is the space that a command reserves before it is decided.
 type Cost struct {
 	Rows  int // of the idempotency window: its key and its refs

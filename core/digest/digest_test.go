@@ -12,8 +12,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestGolden: the vectors that BLAKE3 is published with.
-func TestGolden(t *testing.T) {
+// TestMatchesPublishedVectors checks test vectors published with BLAKE3.
+func TestMatchesPublishedVectors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":    "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
 		"abc": "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85",
@@ -24,13 +24,13 @@ func TestGolden(t *testing.T) {
 		}
 		name, asked := digest.Name([]byte(text)), digest.RequestHash([]byte(text))
 		if hex.EncodeToString(name[:]) != want[:32] || hex.EncodeToString(asked[:]) != want[:32] {
-			t.Errorf("%q is named %x and asked as %x", text, name, asked)
+			t.Errorf("%q has the name hash %x and the request hash %x", text, name, asked)
 		}
 	}
 }
 
-// TestAgrees: another author's BLAKE3 says the same, at every length around a chunk.
-func TestAgrees(t *testing.T) {
+// TestMatchesAnotherImplementation compares with another BLAKE3 at every length around a chunk.
+func TestMatchesAnotherImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		chunks := rapid.IntRange(0, 20).Draw(t, "chunks")
 		n := max(0, 1024*chunks+rapid.IntRange(-65, 65).Draw(t, "more"))
@@ -44,9 +44,9 @@ func TestAgrees(t *testing.T) {
 	})
 }
 
-// TestChain: a root is the digest of the one before and of the body, whatever lay
-// in scratch, and the scratch is no one else's memory.
-func TestChain(t *testing.T) {
+// TestChainHashesPreviousRootAndBody shows that a root depends on the previous root and the body,
+// and not on the content of scratch.
+func TestChainHashesPreviousRootAndBody(t *testing.T) {
 	var scratch []byte
 	root := types.Root{}
 	for i := range 50 {

@@ -25,7 +25,7 @@ func Groups(size uint64) uint64 { return max(1, (size+Group-1)/Group) }
 // The zero value is an empty object.
 type Tree struct {
 	size    uint64
-	groups  uint64 // whose chaining values are in the stack
+	groups  uint64 // number of groups whose chaining values are in the stack
 	stack   []Value
 	pending guts.Node // the last group: it may be the root
 	any     bool
@@ -77,9 +77,9 @@ type Range struct {
 	First, Last uint64 // groups
 }
 
-// Verify passes the groups of r to group, in order, each with the function that checks its bytes. It reads
-// the nodes on the way from node, by their place in post-order. It stops at the first error. False reports
-// a node that does not belong to the object.
+// Verify passes the groups of r to group, in order, each with the function that checks its bytes.
+// It reads the nodes on the path from node, by their place in post-order. It stops at the first
+// error. It returns false if a node does not belong to the object.
 func (r Range) Verify(node func(place uint64, n *[NodeLen]byte) error, group func(i uint64, valid func([]byte) bool) error) (ok bool, err error) {
 	return r.verify(span{count: Groups(r.Size), value: r.Digest, root: guts.FlagRoot}, node, group)
 }

@@ -11,7 +11,7 @@ import (
 	"macronode/core/digest"
 )
 
-// tree is the digest and the nodes of an object.
+// tree returns the digest and the nodes of an object.
 func tree(data []byte) (sum digest.Value, nodes [][digest.NodeLen]byte) {
 	var t digest.Tree
 	keep := func(n [digest.NodeLen]byte) { nodes = append(nodes, n) }
@@ -29,7 +29,7 @@ func random(size int, seed uint64) []byte {
 	return data
 }
 
-// sizes are those at which a tree changes its shape.
+// sizes are the sizes at which a tree changes its shape.
 func sizes() []int {
 	const g = digest.Group
 	return []int{0, 1, 1023, 1024, 1025, 16 << 10, 16<<10 + 1, g - 1, g, g + 1, 2 * g, 2*g + 1, 3 * g, 4*g - 1, 4 * g, 4*g + 1, 5*g + 7, 7 * g, 8*g + 1, 13*g + 999}
@@ -49,7 +49,7 @@ func TestTreeIsBLAKE3(t *testing.T) {
 	}
 }
 
-var errBad = errors.New("a group that is not the object's")
+var errBad = errors.New("a group that does not belong to the object")
 
 // read verifies a range of data and returns its groups.
 func read(r digest.Range, data []byte, nodes [][digest.NodeLen]byte) (got []byte, err error) {

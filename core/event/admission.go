@@ -6,20 +6,20 @@ import (
 	"macronode/core/types"
 )
 
-// Admit asks whether a request may be worked on, before anything dear is done for it.
-// The answer is a Verdict for Ticket, at once or within the time that a queue takes.
+// Admit asks for a permit for a request, before any expensive work. The answer is a Decision for Ticket, at once
+// or within the time that a queue takes.
 type Admit struct {
-	Ticket           types.Ticket // a slot that is the request's until it is settled or refused
+	Ticket           types.Ticket // a slot that belongs to the request until it is finished or rejected
 	Class            types.Class
 	Facet            types.Facet
 	Route            uint16         // number of the route in the configuration
 	Tenant           types.Tenant   // of the key that was verified; 0: none was
 	Key              types.KeyID    // that was verified; 0: none was
 	Peer             types.NameHash // digest of the address, which may be a network's
-	DeclaredBytes    int64          // declared length of the body; -1: not said
-	ResponseEstimate uint32         // bytes of the answer, as the route has them in the mean
-	TimeLeft         time.Duration  // what is left of the caller's deadline
-	PermitFor        time.Duration  // the permit at most, where that is longer: an answer without an end
+	DeclaredBytes    int64          // declared length of the body; -1: unknown
+	ResponseEstimate uint32         // estimate of the bytes of the response, from its route
+	TimeLeft         time.Duration  // until the caller's deadline
+	PermitFor        time.Duration  // longest time of the permit, if it exceeds TimeLeft: a response without an end
 }
 
 // Flow returns the flow that the request belongs to: its tenant, or its peer if it has no key.
@@ -30,29 +30,29 @@ func (in *Admit) Flow() types.Flow {
 	return types.Flow{Class: in.Class, ID: uint64(in.Tenant)}
 }
 
-// ReserveBytes asks whether so many further bytes of a request's bodies may go on, either way,
-// before they do. The answer is a Verdict for Ticket: at once, or when its quotas have them
-// and it is its turn. Until that has come nothing more is asked for the ticket.
+// ReserveBytes asks whether further bytes of a request's bodies may be forwarded, in either direction, before they
+// are. The answer is a Decision for Ticket: at once, or when its quotas admit them and it is its turn. Until then
+// nothing more may be reserved for the ticket.
 type ReserveBytes struct {
 	Ticket types.Ticket
-	Bytes  uint64 // at hand; more than 0
+	Bytes  uint64 // to forward; more than 0
 }
 
-// Finish gives back the permit of a request, or its place in a queue. It may come late,
-// and changes nothing then: a ticket is of one use.
+// Finish returns the permit of a request, or its place in a queue. A late Finish changes nothing, because a ticket
+// is used once.
 type Finish struct {
 	Ticket     types.Ticket
-	Bytes      uint64     // that went through, both ways
-	Completion Completion // of one that was let in; of another it says nothing
+	Bytes      uint64     // that were forwarded in both directions
+	Completion Completion // of an admitted request; otherwise ignored
 }
 
-// Completion is what became of a request that was let in.
+// Completion is how an admitted request ended.
 type Completion uint8
 
 const (
-	CompletionDone     Completion = iota // it was answered, or its client has left
-	CompletionRejected                   // it was told that this is not served now
-	CompletionAborted                    // the end of the node cut it, or it was told that nobody knows its outcome
+	CompletionDone     Completion = iota // it got a response, or its client has left
+	CompletionRejected                   // it got 503, because the node does not serve it now
+	CompletionAborted                    // the shutdown cut it, or its outcome is unknown
 	NumCompletions
 )
 
@@ -60,40 +60,40 @@ func (f Completion) String() string {
 	return [...]string{"completed", "rejected", "aborted", "?"}[min(f, NumCompletions)]
 }
 
-// A Decision is what became of an Arrive, or of a Stream.
+// A Decision is the answer to an Admit or a ReserveBytes.
 type Decision struct {
 	Ticket     types.Ticket
-	Problem    Problem // None: go
-	Bytes      uint64  // that may go on before there is another Stream; of one that asked, perhaps less than it asked for
+	Problem    Problem // None: admitted
+	Bytes      uint64  // that may be forwarded before the next ReserveBytes; a reservation may get less than it asked for
 	Reason     RejectReason
-	Rule       uint8         // of the quotas, from 1: the one that refused, or has used the largest part of its burst; 0: none
+	Rule       uint8         // of the quotas, from 1: the one that rejected, or that has used the largest part of its burst; 0: none
 	Left       uint32        // of that rule, in its unit
-	Reset      time.Duration // until it has all of its burst again
-	RetryAfter time.Duration // until it is worth to come again; 0: nobody knows
-	Ahead      uint32        // how many were before it when it came
+	Reset      time.Duration // until its whole burst is available again
+	RetryAfter time.Duration // until a retry makes sense; 0: unknown
+	Ahead      uint32        // requests before it in the queue when it arrived
 	Waited     time.Duration // in a queue
-	Shadow     uint16        // bit i: rule i+1, a shadow, would have refused
+	Shadow     uint16        // bit i: rule i+1, a shadow quota, would have rejected
 }
 
-// RejectReason says which bound refused a request.
+// RejectReason is the limit that rejected a request.
 type RejectReason uint8
 
 const (
 	Admitted            RejectReason = iota
 	RejectQuotaExceeded              // the quota that Rule names
-	RejectPacingTimeout              // would wait too long for the instance's quota
+	RejectPacingTimeout              // the wait for the instance quota would be too long
 	RejectQueueFull                  // of the facet
-	RejectClassLimit                 // the class has its share of the queue
-	RejectFlowLimit                  // the flow has its share of the class
-	RejectClassDisabled              // the class is not served here
-	RejectRouteLimit                 // as many requests of the route are at work as may be
-	RejectQueueTimeout               // no permit came in time
+	RejectClassLimit                 // the class has used its share of the queue
+	RejectFlowLimit                  // the flow has used its share of the class
+	RejectClassDisabled              // the class has weight 0
+	RejectRouteLimit                 // the route has its limit of requests in progress
+	RejectQueueTimeout               // no permit became free in time
 	RejectNotServing                 // starting, draining
-	RejectNoSlots                    // nobody could even be asked: all slots of the class are in use
+	RejectNoSlots                    // all slots of the class are in use, so admission was not asked
 	NumRejectReasons
 )
 
-// Problem is the problem that a request rejected for w gets.
+// Problem returns the problem of a request that is rejected for w.
 func (w RejectReason) Problem() Problem {
 	switch {
 	case w == RejectQuotaExceeded, w == RejectPacingTimeout:

@@ -81,34 +81,34 @@ type Status struct {
 
 	LSN, Durable, Applied types.LSN
 	At                    types.Time
-	Offset                time.Duration // the machine's clock is ahead of At
+	Offset                time.Duration // the machine's clock is ahead of At by this
 	HeldReplies           uint32        // replies that wait
 	Keys                  uint32        // idempotency keys and refs in the window
-	Forgot, Indexed       types.LSN     // the window holds those of frames after the one, the index those up to the other
-	MayHaveForgotten      bool          // a forgotten key may be in its time: ask the index first
+	Forgot, Indexed       types.LSN     // the window has the keys of frames after Forgot, the index those up to Indexed
+	MayHaveForgotten      bool          // an evicted key may still be valid: read the index first
 	Holds                 uint32        // active ones
-	Backlog               uint64        // bytes emitted and not durable
+	Backlog               uint64        // bytes of frames that are not durable
 	Fault                 Fault         // how the journal failed; 0: it has not
 	Restarts              [types.NumServices]uint64
 	Report                DrainReport
-	AbortedReplies        uint64 // replies that were held until an abort told that nobody knows
+	AbortedReplies        uint64 // held replies that an abort made unknown outcomes
 
-	AwaitedUpstreams uint64 // bit i: upstream i was never well, and nothing is served until it is
+	AwaitedUpstreams uint64 // bit i: upstream i was never healthy, and the node is not ready until it is
 
-	Permits        [types.NumFacets]uint32                   // permits that are out
+	Permits        [types.NumFacets]uint32                   // permits in use
 	Queued         [types.NumFacets][types.NumClasses]uint32 // requests that wait for one
-	OpenCircuits   uint64                                    // bit i: the breaker of upstream i does not let everybody through
+	OpenCircuits   [NumCallers]uint64                        // bit i: the circuit of upstream i is open or half-open for these callers
 	Down           uint64                                    // bit i: health checks fail on every endpoint of upstream i
-	Deficits       [types.NumClasses]uint64                  // what a class may still spend of its turns, in bytes
-	PacedParts     uint32                                    // parts of bodies that wait for their turn
-	PermitsRevoked uint64                                    // permits that were taken back from those who kept them too long
-	PolicyVersion  uint64                                    // version of the gate that is applied
+	Deficits       [types.NumClasses]uint64                  // bytes that a class may still spend in its turn
+	PacedParts     uint32                                    // reservations that wait for their turn
+	PermitsRevoked uint64                                    // permits revoked because they were kept too long
+	PolicyVersion  uint64                                    // version of the applied policy
 }
 
-// A DrainReport is what became of requests since a drain began: of all that were in then, and of
-// all that came to the gate since. Each is counted once.
+// A DrainReport counts requests since a drain began: those in progress then, and all that arrived since. Each is
+// counted once.
 type DrainReport struct {
-	Finished uint64 // answered, or their clients have left
-	Rejected uint64 // told that nothing is served, before they were let in or behind the gate
-	Aborted  uint64 // given up; once the node has stopped, those who are in still
+	Finished uint64 // they got a response, or their clients have left
+	Rejected uint64 // rejected with 503 before or after admission
+	Aborted  uint64 // aborted; once the node has stopped, including those still in progress
 }

@@ -16,7 +16,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &s, func() types.Hash64 { return s.HashInto(1) })
 }
 
-// TestResetKeepsMemory: a turn pays once for what it says.
+// TestResetKeepsMemory: a turn allocates once.
 func TestResetKeepsMemory(t *testing.T) {
 	var e event.Effects
 	turn := func() {

@@ -73,6 +73,8 @@ type (
 
 	// DiskFree reports the free bytes of the journal's disk.
 	DiskFree struct{ Bytes uint64 }
+	// ProviderHealth reports how many providers of objects cannot be used.
+	ProviderHealth struct{ Failed int }
 
 	// FrameUnreadable reports that a durable frame is damaged on the disk. The state does not need it:
 	// it was folded before, or a snapshot covers it.
@@ -80,6 +82,9 @@ type (
 
 	// ConfigReloaded reports whether a reloaded configuration was applied.
 	ConfigReloaded struct{ Failed bool }
+
+	// ObjectFiles reports whether the directory of the objects can be read and written.
+	ObjectFiles struct{ Unreadable, Unwritable bool }
 
 	// Signal is a request of the operator.
 	Signal struct{ Kind SignalKind }
@@ -105,8 +110,10 @@ func (Cancel) event()          {}
 func (ServiceUp) event()       {}
 func (ServiceDown) event()     {}
 func (DiskFree) event()        {}
+func (ProviderHealth) event()  {}
 func (ConfigReloaded) event()  {}
 func (FrameUnreadable) event() {}
+func (ObjectFiles) event()     {}
 func (Signal) event()          {}
 func (Tick) event()            {}
 func (*Request) event()        {}
@@ -197,5 +204,6 @@ const (
 	ScopeCapture
 	ScopeAdmin
 	ScopeStore // objects: put, delete
-	AllScopes  = ScopeStore<<1 - 1
+	ScopeMeter // usage: record events
+	AllScopes  = ScopeMeter<<1 - 1
 )

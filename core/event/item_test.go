@@ -16,7 +16,7 @@ import (
 	"macronode/core/types"
 )
 
-// A part is what an operation may carry.
+// A part is a field of an operation.
 type part int
 
 const (
@@ -32,19 +32,19 @@ const (
 	parts
 )
 
-// put makes an item say the n-th of the things that it may say in a part; 0 is nothing.
+// put sets the field of an item to the n-th value; 0 is the zero value.
 func (p part) put(r *event.Item, n byte) {
-	said := types.Name{}
+	text := types.Name{}
 	if n > 0 {
-		said = name(string([]byte{'a' + byte(p), '0' + n}))
+		text = name(string([]byte{'a' + byte(p), '0' + n}))
 	}
 	switch p {
 	case from:
-		r.From = said
+		r.From = text
 	case to:
-		r.To = said
+		r.To = text
 	case asset:
-		r.Asset = said
+		r.Asset = text
 	case amount:
 		r.Amount = types.MinorUnits(uint64(n))
 	case nonce:
@@ -57,18 +57,18 @@ func (p part) put(r *event.Item, n byte) {
 			r.Hold = types.NewTxID(7, types.Position{LSN: types.LSN(n), Index: 1})
 		}
 	case ref:
-		r.Ref = said
+		r.Ref = text
 	case memo:
-		r.Memo = said.Text
+		r.Memo = text.Text
 	}
 }
 
-// why is what Sane says of a part that is missing, or one too many.
+// why returns the error of ValidateFields for a missing or forbidden field.
 func (p part) why() error {
 	return [parts]error{event.ErrSide, event.ErrSide, event.ErrSide, event.ErrAmount, event.ErrNonce, event.ErrExpiry, event.ErrHold}[p]
 }
 
-// A shape is what an operation must say, and what it may.
+// A shape has the required and the allowed fields of an operation.
 type shape struct {
 	op        event.Op
 	must, may []part
@@ -76,7 +76,7 @@ type shape struct {
 
 func (s *shape) has(p part) bool { return slices.Contains(s.must, p) || slices.Contains(s.may, p) }
 
-// shapes are the operations as they were promised.
+// shapes are the operations of the contract.
 func shapes() []shape {
 	free := []part{ref, memo}
 	return []shape{
@@ -91,7 +91,7 @@ func shapes() []shape {
 	}
 }
 
-// good is an item with all that it must say.
+// good returns an item with all required fields.
 func good(op event.Op) event.Item {
 	r := event.Item{Op: op}
 	for _, p := range shapes()[op-1].must {
@@ -112,19 +112,19 @@ func batch(atomic bool, items ...event.Item) *event.Request {
 	return r
 }
 
-// TestEveryShape: of all that can be said with every operation, that is one which says
-// what it must, and nothing that it may not; alone, and in a batch.
-func TestEveryShape(t *testing.T) {
+// TestOperationFields: with every combination of fields, an operation is valid exactly if it has the required
+// fields and only allowed ones; alone, and in a batch.
+func TestOperationFields(t *testing.T) {
 	allowed := 0
 	for _, s := range shapes() {
 		for bits := range 1 << parts {
 			item, wrong := event.Item{Op: s.op}, []part(nil)
 			for p := range parts {
-				said := bits>>p&1 == 1
-				if said {
+				isSet := bits>>p&1 == 1
+				if isSet {
 					p.put(&item, 1)
 				}
-				if said && !s.has(p) || !said && slices.Contains(s.must, p) {
+				if isSet && !s.has(p) || !isSet && slices.Contains(s.must, p) {
 					wrong = append(wrong, p)
 				}
 			}
@@ -151,8 +151,8 @@ func TestEveryShape(t *testing.T) {
 	}
 }
 
-// TestItemsAreHeldToTheirRules: what is wrong with an operation that has all its parts.
-func TestItemsAreHeldToTheirRules(t *testing.T) {
+// TestItemRules: invalid values in operations with the right fields.
+func TestItemRules(t *testing.T) {
 	for _, c := range []struct {
 		rule   string
 		op     event.Op
@@ -190,7 +190,7 @@ func TestItemsAreHeldToTheirRules(t *testing.T) {
 	}
 }
 
-// TestBatches: of 1 to 1,000 operations on money, and said in its items alone.
+// TestBatches: of 1 to 1,000 operations, with fields only in the items.
 func TestBatches(t *testing.T) {
 	issues := func(n int) []event.Item { return slices.Repeat([]event.Item{good(event.Issue)}, n) }
 	for rule, c := range map[string]struct {
@@ -229,7 +229,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestEach: the only operation, or the items in their order, as they are.
+// TestEach: yields the only operation, or the items in their order.
 func TestEach(t *testing.T) {
 	one, all := single(good(event.Burn)), batch(true, good(event.Issue), good(event.Burn), good(event.Hold))
 	for i, item := range one.Each {
@@ -251,8 +251,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestMine: whose money it is; of what comes in or is captured, whose it becomes.
-func TestMine(t *testing.T) {
+// TestAuthorizedAccount: the debited account; for an issue or a capture, the credited one.
+func TestAuthorizedAccount(t *testing.T) {
 	for _, s := range shapes() {
 		item := good(s.op)
 		want := &item.From
@@ -265,18 +265,18 @@ func TestMine(t *testing.T) {
 	}
 }
 
-// TestAskedIsFrozen: digests stand in records, and a key asks for the same after years.
-// The first six were made before there were holds.
-func TestAskedIsFrozen(t *testing.T) {
+// TestRequestHashIsFrozen: digests are stored in records, so a key must find the same request after years. The
+// first six were made before there were holds.
+func TestRequestHashIsFrozen(t *testing.T) {
 	most := func(op event.Op) *event.Request {
-		return asked(op, func(r *event.Request) {
+		return goodRequest(op, func(r *event.Request) {
 			r.Memo, r.Amount = []byte("tea × 2"), types.MaxSupply()
 			if op != event.Issue {
 				r.Nonce = types.MaxNonce
 			}
 		})
 	}
-	plain := func(op event.Op) *event.Request { return asked(op, func(*event.Request) {}) }
+	plain := func(op event.Op) *event.Request { return goodRequest(op, func(*event.Request) {}) }
 	all := func(op event.Op) event.Item {
 		r := good(op)
 		for _, p := range shapes()[op-1].may {
@@ -311,24 +311,23 @@ func TestAskedIsFrozen(t *testing.T) {
 	}
 }
 
-// TestEveryPartIsAsked: whatever an operation says, saying something else or nothing
-// asks something else; alone, and in a batch.
-func TestEveryPartIsAsked(t *testing.T) {
+// TestEveryFieldIsHashed: another or no value in any field changes the hash; alone, and in a batch.
+func TestEveryFieldIsHashed(t *testing.T) {
 	for _, s := range shapes() {
 		for p := range parts {
 			if !s.has(p) {
 				continue
 			}
-			said := map[string]byte{}
+			seen := map[string]byte{}
 			for n := range byte(3) {
 				item := good(s.op)
 				p.put(&item, n)
 				for _, r := range []*event.Request{single(item), batch(true, item), batch(false, item), batch(true, good(event.Issue), item)} {
 					asks := string(r.Hash[:])
-					if was, twice := said[asks]; twice {
+					if was, twice := seen[asks]; twice {
 						t.Errorf("%v: %d and %d in part %d ask the same", s.op, was, n, p)
 					}
-					said[asks] = n
+					seen[asks] = n
 				}
 			}
 		}
@@ -340,7 +339,7 @@ func TestEveryPartIsAsked(t *testing.T) {
 	}
 }
 
-// anything draws a request that is one, of few words, so that two of them come near.
+// anything draws a valid request over a small alphabet, so that two of them are similar.
 func anything(t *rapid.T, what string) *event.Request {
 	item := func(of []shape) event.Item {
 		s := rapid.SampledFrom(of).Draw(t, what)
@@ -370,7 +369,7 @@ func anything(t *rapid.T, what string) *event.Request {
 	return r
 }
 
-// respell ends a text elsewhere: the next begins with what is left of it.
+// respell moves the end of a text: the next one begins with the rest.
 func respell(t *rapid.T, item *event.Item) {
 	texts := [...]*[]byte{&item.From.Text, &item.To.Text, &item.Asset.Text, &item.Memo, &item.Ref.Text}
 	for i, text := range texts[1:] {
@@ -381,8 +380,8 @@ func respell(t *rapid.T, item *event.Item) {
 	}
 }
 
-// TestSealedApart: two requests have the same bytes if and only if they ask the same.
-func TestSealedApart(t *testing.T) {
+// TestSealedRequestsAreDistinct: two requests are sealed to the same bytes if and only if they are equal.
+func TestSealedRequestsAreDistinct(t *testing.T) {
 	same := 0
 	rapid.Check(t, func(t *rapid.T) {
 		a := anything(t, "first")
@@ -409,8 +408,8 @@ func TestSealedApart(t *testing.T) {
 		if a.ValidateFields() != nil || b.ValidateFields() != nil {
 			t.Fatalf("%v, %v", a.ValidateFields(), b.ValidateFields())
 		}
-		said := func(r *event.Request) string { return fmt.Sprintf("%+v %v %+v", r.Item, r.Atomic, r.Items) }
-		equal := said(a) == said(b)
+		content := func(r *event.Request) string { return fmt.Sprintf("%+v %v %+v", r.Item, r.Atomic, r.Items) }
+		equal := content(a) == content(b)
 		if equal != bytes.Equal(x, y) || equal != (a.Hash == b.Hash) {
 			t.Fatalf("equal %v:\n%x\n%x", equal, x, y)
 		}
@@ -423,7 +422,7 @@ func TestSealedApart(t *testing.T) {
 	}
 }
 
-// outcome is the longest record that an item may become.
+// outcome returns the longest record of an item.
 func outcome(r *event.Request, item *event.Item) record.Record {
 	most := types.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1}
 	return record.Record{
@@ -434,9 +433,9 @@ func outcome(r *event.Request, item *event.Item) record.Record {
 	}
 }
 
-// TestTakesIsEnough: no frame of an outcome is longer, and none has more keys and refs.
-// What else goes into it, the keys that leave, is in it too.
-func TestTakesIsEnough(t *testing.T) {
+// TestCostIsEnough: no frame of an outcome is longer than its cost, including evicted keys, and none has more keys
+// and refs.
+func TestCostIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anything(t, "request")
 		stretch := func(n *types.Name, most int) {
@@ -484,8 +483,8 @@ func TestTakesIsEnough(t *testing.T) {
 	})
 }
 
-// TestTakesNotTooMuch: a request that is small is not turned away for its size.
-func TestTakesNotTooMuch(t *testing.T) {
+// TestCostIsNotTooHigh: a small request is not rejected for its size.
+func TestCostIsNotTooHigh(t *testing.T) {
 	if size := single(good(event.Issue)).Cost().Bytes; size > 3*types.MaxRecord {
 		t.Errorf("an issue takes %d bytes", size)
 	}

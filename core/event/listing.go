@@ -2,30 +2,29 @@ package event
 
 import "macronode/core/types"
 
-// What the views of the journal show, all of it as of a frame that is durable. Their
-// texts are not written to.
+// The results of the index, as of a durable frame. Their texts must not be changed.
 type (
-	// An Entry is a movement as one of its accounts sees it.
+	// An Entry is a movement from the view of one of its accounts.
 	Entry struct {
 		Seq          types.Seq
 		ID           types.TxID
 		At           types.Time
-		Op           Op // of what became of a hold: Hold, Capture, Release; of its end in time: 0
+		Op           Op // of a hold: Hold, Capture, Release; 0 for its expiry
 		Asset        []byte
-		Counterparty []byte // the other account; empty where there is none
+		Counterparty []byte // the other account; empty if there is none
 		Amount       types.Amount
-		Credit       bool         // it came in
-		Balance      types.Amount // of the account and the asset, after
-		Held         types.Amount // of that, after
-		Hold         types.TxID   // that was opened, captured, released or is over
+		Credit       bool         // the account was credited
+		Balance      types.Amount // balance after it
+		Held         types.Amount // held amount after it
+		Hold         types.TxID   // that was opened, captured, released or expired
 		Nonce        types.Nonce
 		Ref          []byte
 		Memo         []byte
 	}
-	// A HoldView is a hold and what became of it.
+	// A HoldView is a hold with its outcome.
 	HoldView struct {
 		ID        types.TxID
-		From, To  []byte // To is the beneficiary; empty: anybody
+		From, To  []byte // To is the beneficiary; empty: any account
 		Asset     []byte
 		Amount    types.Amount
 		Opened    types.Time
@@ -40,21 +39,21 @@ type (
 		ID  types.TxID
 		At  types.Time
 	}
-	// A Watermark is how far a view has come.
+	// A Watermark is the position that a view has reached.
 	Watermark struct {
 		LSN types.LSN
 		At  types.Time
 	}
 )
 
-// An HoldOutcome is what became of a hold.
+// An HoldOutcome is the state of a hold.
 type HoldOutcome uint8
 
 const (
 	HoldActive   HoldOutcome = iota
-	HoldCaptured             // captured, some of it at least
+	HoldCaptured             // captured at least in part
 	HoldReleased             // released
-	HoldExpired              // its time was over
+	HoldExpired              // its time has expired
 )
 
 func (s HoldOutcome) String() string {

@@ -6,94 +6,89 @@ import (
 	"macronode/core/types"
 )
 
-// ApplyPolicy puts another gate in the place of the one that is, whole, in one step. What was
-// asked by the old one is answered by it, what comes is judged by the new one; whoever
-// waits and may not any more is told so by a Verdict in the same step.
+// ApplyPolicy replaces the policy as a whole, in one step. Requests decided under the old policy keep their
+// decisions. If a waiting request is not allowed any more, it gets a Decision in the same step.
 //
-// A gate that the node does not take, as node.Config.Takes says beforehand, changes
-// nothing: Status.Gate says which one is applied.
+// A policy that node.Config.Takes rejects changes nothing: Status.PolicyVersion is the version of the applied
+// policy.
 type ApplyPolicy struct{ Policy Policy }
 
-// A Policy is all that configuration says of who may come in, and of where requests go on
-// to.
+// A Policy is the part of the configuration that decides which requests are admitted and how upstreams are used.
 //
-// Quotas, routes, upstreams and endpoints are named by their places here: a number that is
-// on its way (Arrive.Route, Verdict.Rule, Pick.Upstream, Picked.Endpoint) means the same
-// before a change and behind it. So whoever makes gates gives each a place of its own for
-// as long as it is there, and leaves a place empty where one is gone. A place that is
-// filled anew is marked as fresh, unless it was empty in the gate before: then it is
-// anyhow. The slices are read in the step, and not kept.
+// Quotas, routes, upstreams and endpoints are named by their positions. A number in use (Admit.Route,
+// Decision.Rule, Pick.Upstream, Picked.Endpoint) means the same before and after a change. So each entry keeps its
+// position for as long as it exists, and a removed one leaves its position empty. If a position gets another
+// entry, it is marked as reset, unless it was empty before. The slices are read in the step and not kept.
 type Policy struct {
-	Version uint64 // what it is called: told in Status, and means nothing here
+	Version uint64 // shown in Status
 
-	Quotas      []Quota // at most quota.MaxRules; the zero Quota is an empty place
-	ResetQuotas uint16  // bit i: Quotas[i] is another than before, and has counted nothing
+	Quotas      []Quota // at most quota.MaxRules; the zero Quota is an empty position
+	ResetQuotas uint16  // bit i: Quotas[i] is a new quota and has counted nothing
 
 	Facets         [types.NumFacets]FacetLimits
-	Quantum        uint64                   // bytes that a flow is given when its turn comes
-	Weights        [types.NumClasses]uint64 // of a class: how many quanta it is given; 0: it is not served
-	MaxWait        time.Duration            // in a queue, at most: of those who come from now on
-	MaxPacingDelay time.Duration            // for the instance's quota, of one who is not alone and of the class of the least weight
-	Routes         []int                    // of each, how many may wait and be at work; 0: as many as there is room for, or an empty place
+	Quantum        uint64                   // bytes that a flow gets with its turn
+	Weights        [types.NumClasses]uint64 // quanta of a class per round; 0: the class is not served
+	MaxWait        time.Duration            // longest wait in a queue, for requests that arrive from now on
+	MaxPacingDelay time.Duration            // longest wait for the instance quota of a request of the class with the least weight, if other requests wait
+	Routes         []int                    // limit of each route's requests, waiting or in progress; 0: no limit, or an empty position
 
-	Upstreams []Upstream // at most upstream.MaxUpstreams; one without endpoints is an empty place
+	Upstreams []Upstream // at most upstream.MaxUpstreams; one without endpoints is an empty position
 }
 
-// A Quota lets each subject of its scope have Rate units in every Every, and Burst at once
-// when it has been idle. Behind a change a place whose scope, unit and route are the same still
-// knows what was used, in units.
+// A Quota allows each subject of its scope Rate units in every Every, and Burst units at once after an idle time.
+// After a change, a position with the same scope, unit and route keeps what was used, in units.
 type Quota struct {
 	Scope   types.QuotaScope
 	Unit    types.QuotaUnit
-	Rate    uint64 // 0 admits nothing, also when idle, whatever Every and Burst
+	Rate    uint64 // 0 admits nothing, whatever Every and Burst are
 	Every   time.Duration
 	Burst   uint64
-	Classes ClassSet // whom it is for
-	Route   uint16   // of scope OfRoute: its number, from 1
-	Shadow  bool     // refuses nobody, and says whom it would have refused
+	Classes ClassSet // the classes that it applies to
+	Route   uint16   // of scope OfRoute: the route number, from 1
+	Shadow  bool     // rejects nothing, and reports what it would have rejected
 }
 
-// ClassSet is a set of them.
+// ClassSet is a set of classes.
 type ClassSet uint8
 
-// Has reports that c is in the set.
+// Has reports whether c is in the set.
 func (s ClassSet) Has(c types.Class) bool { return s>>c&1 == 1 }
 
-// FacetLimits is how many requests of one facet may be in. The permits and the queues of all
-// facets are no more than the places that the node was made with.
+// FacetLimits are the limits of one facet's requests. The permits and queues of all facets are at most the slots
+// with which the node was created.
 type FacetLimits struct {
-	Permits  int                   // requests at work at once
-	Queue    int                   // requests that wait for one
-	PerClass [types.NumClasses]int // of them, of a class
-	PerFlow  int                   // of them, of a flow
+	Permits  int                   // requests in progress
+	Queue    int                   // requests that wait for a permit
+	PerClass [types.NumClasses]int // of Queue, for a class
+	PerFlow  int                   // of Queue, for a flow
 
-	// Of the permits, those that a class may have together with the classes behind it, and
-	// those that a flow may have; 0: all of them.
+	// Of the permits, those that a class may use together with the lower classes, and those that a flow may use;
+	// 0: all of them.
 	ClassPermits [types.NumClasses]int
 	FlowPermits  int
 }
 
-// An Upstream is how one service is treated.
+// An Upstream has the settings of one upstream.
 type Upstream struct {
 	Endpoints      uint16 // bit i: it has endpoint i
-	ResetEndpoints uint16 // bit i: endpoint i is another than before, and nothing is known of it
-	MaxAttempts    uint8  // of one request, the first among them; 1: none is sent again
+	ResetEndpoints uint16 // bit i: endpoint i is a new endpoint without history
+	MaxAttempts    uint8  // attempts of one request, including the first; 1: no retries
 
-	RetryPercent   uint32 // retries for a hundred requests
-	RetryPerSecond uint32 // retries, beyond that, which are there again one a second
-	RetryBurst     uint32 // retries that are saved up at most
+	RetryPercent   uint32 // retries per hundred requests
+	RetryPerSecond uint32 // additional retries per second
+	RetryBurst     uint32 // retries that can be saved up
 
-	EjectAfter  uint32        // failures in a row that take an endpoint out
-	EjectFor    time.Duration // for so long, doubling
-	MaxEjectFor time.Duration // up to this
+	EjectAfter  uint32        // consecutive failures that eject an endpoint
+	EjectFor    time.Duration // duration of an ejection; it doubles
+	MaxEjectFor time.Duration // limit of that duration
 
-	BreakerMinAttempts    uint32        // tries within ten seconds, below which the breaker believes no share
-	BreakerFailurePercent uint32        // of a hundred tries: as many failures open it
-	BreakerOpenFor        time.Duration // it stays open so long, or down to half of it by chance, doubling
-	MaxBreakerOpenFor     time.Duration // up to this
-	HalfOpenInFlight      uint32        // tries that may be out at once while it is half-open
-	HalfOpenSuccesses     uint32        // of them that must be answered, for it to close: another number than Floor
+	BreakerMinAttempts    uint32        // attempts within ten seconds below which the circuit breaker stays closed
+	BreakerFailurePercent uint32        // share of failed attempts that opens it
+	BreakerOpenFor        time.Duration // it stays open for this long, at random as little as half of it; it doubles
+	MaxBreakerOpenFor     time.Duration // limit of that duration
+	HalfOpenInFlight      uint32        // concurrent attempts while it is half-open
+	HalfOpenSuccesses     uint32        // of them, successes that close it
 
-	UnhealthyAfter uint8 // health checks in a row that make an endpoint sick; 0: nobody checks, and none is sick
-	HealthyAfter   uint8 // and well again
+	UnhealthyAfter uint8 // consecutive failed health checks that make an endpoint unhealthy; 0: no health checks
+	HealthyAfter   uint8 // consecutive successful ones that make it healthy again
 }

@@ -43,6 +43,13 @@ const (
 	PreconditionFailed          // If-Match or If-None-Match does not hold
 	RangeNotSatisfiable         // the range begins behind the end
 	ObjectUnreadable            // the file of the object is lost or damaged on the disk
+	PaymentRequired             // the available balance is less than the price
+	EventConflict               // the source and ID of the usage event were used for other content
+	EventTooOld                 // the time of the usage event is too long ago
+	EventInFuture               // the time of the usage event is too far ahead
+	UsageOverflow               // the sum of usage would exceed 64 bits
+	UsageCapacity               // rows or streams of usage
+	EventInvalid                // a field of the usage event
 	numProblems                 // the number of problems
 )
 
@@ -82,7 +89,7 @@ func (p Problem) rule() problemRule {
 		IdempotencyCapacity: {"idempotency_capacity", 429, retryable | needsNoDurability},
 		PayloadTooLarge:     {"payload_too_large", 413, needsNoDurability},
 		UnsupportedMedia:    {"unsupported_media_type", 415, needsNoDurability},
-		NotFound:            {"not_found", 404, needsNoDurability},
+		NotFound:            {"not_found", 404, 0},
 		MethodNotAllowed:    {"method_not_allowed", 405, needsNoDurability},
 		Busy:                {"busy", 429, retryable | needsNoDurability},
 		Unavailable:         {"unavailable", 503, retryable | needsNoDurability},
@@ -101,9 +108,16 @@ func (p Problem) rule() problemRule {
 		RecordUnreadable:    {"record_unreadable", 500, needsNoDurability},
 		QuotaExceeded:       {"quota_exceeded", 507, 0},
 		DigestMismatch:      {"digest_mismatch", 409, needsNoDurability},
-		PreconditionFailed:  {"precondition_failed", 412, needsNoDurability},
+		PreconditionFailed:  {"precondition_failed", 412, 0},
 		RangeNotSatisfiable: {"range_not_satisfiable", 416, needsNoDurability},
 		ObjectUnreadable:    {"object_unreadable", 500, needsNoDurability},
+		PaymentRequired:     {"payment_required", 402, 0},
+		EventConflict:       {"event_conflict", 422, 0},
+		EventTooOld:         {"event_too_old", 422, needsNoDurability},
+		EventInFuture:       {"event_in_future", 422, needsNoDurability},
+		UsageOverflow:       {"usage_overflow", 422, 0},
+		UsageCapacity:       {"usage_capacity", 429, retryable},
+		EventInvalid:        {"event_invalid", 422, needsNoDurability},
 	}[p]
 }
 
@@ -164,6 +178,13 @@ func (p Problem) Detail() string {
 		PreconditionFailed:  "The condition of If-Match or If-None-Match does not hold.",
 		RangeNotSatisfiable: "The range begins behind the end of the object.",
 		ObjectUnreadable:    "The object is lost or damaged on the disk.",
+		PaymentRequired:     "The available balance of the account that pays is less than the price of the object.",
+		EventConflict:       "The source and id of the event were already used for an event with other content.",
+		EventTooOld:         "The time of the event is more than 35 days ago.",
+		EventInFuture:       "The time of the event is more than 5 minutes ahead.",
+		UsageOverflow:       "The usage of the window would exceed 64 bits.",
+		UsageCapacity:       "The limit on rows of usage or on dimensions is reached. No event of the request was recorded.",
+		EventInvalid:        "A field of the event is invalid. No event of the request was recorded.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

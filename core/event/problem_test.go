@@ -6,8 +6,8 @@ import (
 	"macronode/core/event"
 )
 
-// contract is the status table as it was promised, in the order of the numbers that
-// stand in records: a row is never moved, and never taken out.
+// contract is the table of problems in the order of their numbers, which are stored in records: a row is never
+// moved or removed.
 var contract = []struct {
 	problem event.Problem
 	code    string
@@ -31,7 +31,7 @@ var contract = []struct {
 	{event.IdempotencyCapacity, "idempotency_capacity", 429, true, false, true},
 	{event.PayloadTooLarge, "payload_too_large", 413, false, false, true},
 	{event.UnsupportedMedia, "unsupported_media_type", 415, false, false, true},
-	{event.NotFound, "not_found", 404, false, false, true},
+	{event.NotFound, "not_found", 404, false, false, false},
 	{event.MethodNotAllowed, "method_not_allowed", 405, false, false, true},
 	{event.Busy, "busy", 429, true, false, true},
 	{event.Unavailable, "unavailable", 503, true, false, true},
@@ -50,12 +50,19 @@ var contract = []struct {
 	{event.RecordUnreadable, "record_unreadable", 500, false, false, true},
 	{event.QuotaExceeded, "quota_exceeded", 507, false, false, false},
 	{event.DigestMismatch, "digest_mismatch", 409, false, false, true},
-	{event.PreconditionFailed, "precondition_failed", 412, false, false, true},
+	{event.PreconditionFailed, "precondition_failed", 412, false, false, false},
 	{event.RangeNotSatisfiable, "range_not_satisfiable", 416, false, false, true},
 	{event.ObjectUnreadable, "object_unreadable", 500, false, false, true},
+	{event.PaymentRequired, "payment_required", 402, false, false, false},
+	{event.EventConflict, "event_conflict", 422, false, false, false},
+	{event.EventTooOld, "event_too_old", 422, false, false, true},
+	{event.EventInFuture, "event_in_future", 422, false, false, true},
+	{event.UsageOverflow, "usage_overflow", 422, false, false, false},
+	{event.UsageCapacity, "usage_capacity", 429, true, false, false},
+	{event.EventInvalid, "event_invalid", 422, false, false, true},
 }
 
-func TestProblemsAreTheContracts(t *testing.T) {
+func TestProblemsMatchContract(t *testing.T) {
 	for i, want := range contract {
 		p := want.problem
 		if int(p) != i+1 {
@@ -78,7 +85,7 @@ func TestProblemsAreTheContracts(t *testing.T) {
 	}
 }
 
-// TestSuccessIsStored: no problem is an outcome like any other, and tells of money.
+// TestSuccessIsStored: no problem is an outcome like any other.
 func TestSuccessIsStored(t *testing.T) {
 	p := event.None
 	if p.Known() || p.Code() != "" || p.Status() != 200 || p.Retryable() || !p.Stored() || p.NeedsNoDurability() {
@@ -86,9 +93,8 @@ func TestSuccessIsStored(t *testing.T) {
 	}
 }
 
-// TestStoredIsNoPromise: what the key shows again is never what may fare better, and
-// never what left without waiting for the disk.
-func TestStoredIsNoPromise(t *testing.T) {
+// TestStoredProblemsAreFinal: a stored problem never allows a retry to succeed, and never leaves before the disk.
+func TestStoredProblemsAreFinal(t *testing.T) {
 	for p := event.Problem(1); p.Known(); p++ {
 		if p.Stored() && (p.Retryable() || p.NeedsNoDurability()) {
 			t.Errorf("%v is stored, retry %v, blank %v", p, p.Retryable(), p.NeedsNoDurability())
@@ -96,15 +102,15 @@ func TestStoredIsNoPromise(t *testing.T) {
 	}
 }
 
-// TestDetailsArePlain: they go into JSON as they are, and each says something of its own.
+// TestDetailsArePlain: details need no JSON escape, and are all different.
 func TestDetailsArePlain(t *testing.T) {
-	said := map[string]event.Problem{}
+	seen := map[string]event.Problem{}
 	for p := event.Problem(1); p.Known(); p++ {
 		detail := p.Detail()
-		if other, twice := said[detail]; twice || detail == "" {
+		if other, twice := seen[detail]; twice || detail == "" {
 			t.Errorf("%v says %q, and so does %v", p, detail, other)
 		}
-		said[detail] = p
+		seen[detail] = p
 		for _, c := range []byte(detail) {
 			if c < ' ' || c > '~' || c == '"' || c == '\\' {
 				t.Errorf("%v: %q holds %q", p, detail, c)
@@ -113,7 +119,7 @@ func TestDetailsArePlain(t *testing.T) {
 	}
 }
 
-// TestRulesAreLookedUp: the step asks them several times a request.
+// TestRulesAreLookedUp: the step reads them several times per request.
 func TestRulesAreLookedUp(t *testing.T) {
 	p, n := event.Busy, 0
 	if got := testing.AllocsPerRun(100, func() {

@@ -9,7 +9,7 @@ import (
 	"macronode/core/types"
 )
 
-// Why a request is no operation. Each is the caller's mistake.
+// Why a request is not a valid operation. Each is an error of the caller.
 var (
 	ErrOp     = errors.New("operation: unknown")
 	ErrAmount = errors.New("amount: must be more than 0; not accepted for a release or a freeze")
@@ -21,35 +21,35 @@ var (
 	ErrItems  = errors.New("batch: must be 1..1000 items of one operation each")
 )
 
-// An Op is what is done to money. Its number stands in records.
+// An Op is an operation of the wallet. Its number is stored in records.
 type Op uint8
 
 const (
 	Issue Op = iota + 1
 	Transfer
 	Burn
-	Hold     // keep an amount of From for somebody
-	Capture  // pay of a hold, and let go of the rest
-	Release  // let go of a hold
-	Freeze   // let nothing leave From
+	Hold     // reserve an amount of From
+	Capture  // debit part of a hold and release the rest
+	Release  // release a hold
+	Freeze   // reject debits of From
 	Unfreeze //
 	Batch    // several of the first six
-	numOps   // how many there are, and one
+	numOps   // their number plus one
 )
 
-// Known reports that o is an operation of this version.
+// Known reports whether o is an operation of this version.
 func (o Op) Known() bool { return o > 0 && o < numOps }
 
 func (o Op) String() string {
 	return [numOps]string{"", "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch"}[o]
 }
 
-// Scope is what a key needs for o. Of a batch, each item wants its own.
+// Scope returns the scope that o needs. Each item of a batch needs its own.
 func (o Op) Scope() Scopes {
 	return [numOps]Scopes{0, ScopeIssue, ScopeTransfer, ScopeBurn, ScopeHold, ScopeCapture, ScopeHold, ScopeAdmin, ScopeAdmin, 0}[o]
 }
 
-// traits say what an operation carries.
+// opTraits are the fields of an operation.
 type opTraits uint16
 
 const (
@@ -76,31 +76,31 @@ func (o Op) traits() opTraits {
 	}[o]
 }
 
-// has reports any of them.
+// has reports whether t has any of them.
 func (t opTraits) has(any opTraits) bool { return t&any != 0 }
 
 // An Item is one operation.
 type Item struct {
 	Op        Op
-	From      types.Name // empty for an issue; of a hold's capture and release, its holder
-	To        types.Name // empty for a burn; of a hold, perhaps its beneficiary
+	From      types.Name // empty for an issue; for a capture or release, the holder
+	To        types.Name // empty for a burn; for a hold, the beneficiary, if any
 	Asset     types.Name // empty for a freeze
 	Amount    types.Amount
-	Nonce     types.Nonce // 0 where nobody pays with one
-	ExpiresAt types.Time  // a hold's
+	Nonce     types.Nonce // 0 without a debit
+	ExpiresAt types.Time  // of a hold
 	Hold      types.TxID  // that is captured or released
-	Ref       types.Name  // the caller's own name for it, once for ever; perhaps empty
-	Memo      []byte      // of a freeze, its reason
+	Ref       types.Name  // the caller's reference, used once for ever; may be empty
+	Memo      []byte      // for a freeze, its reason
 
-	PriorRef types.TxID // what the index says of Ref; all zeros: nothing
+	PriorRef types.TxID // the record with Ref in the index; zero: none
 }
 
-// A Request is the command of the wallet: one operation on money, or a batch of them. Seal computes
-// its digests outside of the step.
+// A Request is the command of the wallet: one operation, or a batch of them. Seal computes its digests outside the
+// step.
 type Request struct {
 	command.Header
 	Item
-	Items  []Item // of a batch; then Item has only its Op
+	Items  []Item // of a batch; Item then has only its Op
 	Atomic bool   // of a batch: all or nothing
 }
 
@@ -120,8 +120,8 @@ func (r *Request) Each(yield func(int, *Item) bool) {
 	}
 }
 
-// Cost returns the idempotency keys and refs of the outcome of r, and its bytes in the journal at
-// most.
+// Cost returns how many idempotency keys and refs the outcome of r takes, and the most bytes of its records in the
+// journal.
 func (r *Request) Cost() command.Cost {
 	const plain = types.MaxRecord - 2*types.MaxAccount - types.MaxAsset - 2*types.MaxKey - types.MaxMemo
 	c := command.Cost{Rows: 1, Bytes: types.MaxRecord} // the keys that it evicts, and the header of a batch
@@ -134,13 +134,12 @@ func (r *Request) Cost() command.Cost {
 	return c
 }
 
-// Seal computes the digests of r's names and of what r asks. It returns scratch,
-// grown.
+// Seal computes the digests of the names and of the content of r. It returns scratch, grown.
 func (r *Request) Seal(scratch []byte) []byte {
 	identify(&r.Key)
 	b := scratch[:0]
 	if r.Op != Batch {
-		b = r.Item.seal(b, r.Op > Burn || len(r.Ref.Text) > 0) // no more than the first version had
+		b = r.Item.seal(b, r.Op > Burn || len(r.Ref.Text) > 0) // the format of the first version
 	} else {
 		b = binary.AppendUvarint(append(b, byte(r.Op)), uint64(len(r.Items)))
 		if r.Atomic {
@@ -154,10 +153,10 @@ func (r *Request) Seal(scratch []byte) []byte {
 	return b
 }
 
-// Seal computes the digest of the key that is asked for.
+// Seal computes the digest of the key.
 func (f *FindOutcome) Seal() { identify(&f.Key) }
 
-// seal appends what r asks. Digests stand in records: these bytes are for ever.
+// seal appends the content of r. Its digest is stored in records, so this format never changes.
 func (r *Item) seal(b []byte, whole bool) []byte {
 	for _, n := range [...]*types.Name{&r.From, &r.To, &r.Asset, &r.Ref} {
 		identify(n)
@@ -177,14 +176,14 @@ func (r *Item) seal(b []byte, whole bool) []byte {
 }
 
 func identify(n *types.Name) {
-	n.ID = types.NameHash{} // a request is used again
+	n.ID = types.NameHash{} // a request can be reused
 	if len(n.Text) > 0 {
 		n.ID = digest.Name(n.Text)
 	}
 }
 
-// Validate says why r, sealed, is no operation: the one rule for all doors. It reads the
-// texts, so it is asked where they are parsed; the step asks Sane.
+// Validate returns an error unless the sealed r is a valid operation. It is the only such rule for all interfaces.
+// It reads the texts, so it is called where they are parsed; the step calls ValidateFields.
 func (r *Request) Validate() error {
 	if err := types.CheckKey(r.Key.Text); err != nil {
 		return err
@@ -225,7 +224,7 @@ func (r *Item) validate() error {
 	return types.CheckMemo(r.Memo)
 }
 
-// ValidateFields says why the numbers of r are no operation.
+// ValidateFields returns an error unless the numbers of r are valid.
 func (r *Request) ValidateFields() error {
 	if r.Op != Batch {
 		if len(r.Items) > 0 || r.Atomic {
@@ -247,8 +246,7 @@ func (r *Request) ValidateFields() error {
 	return nil
 }
 
-// isEmpty reports that r says nothing but its operation, or what it says would be no part
-// of what is asked.
+// isEmpty reports whether r has only its operation, or nothing that is part of its content.
 func (r *Item) isEmpty() bool {
 	return len(r.From.Text)+len(r.To.Text)+len(r.Asset.Text)+len(r.Ref.Text)+len(r.Memo) == 0 &&
 		r.Amount.IsZero() && r.Nonce == 0 && r.ExpiresAt == 0 && r.Hold == types.TxID{}
@@ -278,8 +276,8 @@ func (r *Item) validateFields() error {
 	return nil
 }
 
-// AuthorizedAccount is the account that a caller's key must cover for r: whose money it is, and of
-// what comes in or is captured, whose it becomes.
+// AuthorizedAccount returns the account that the caller's key must cover: the debited account, or the credited one
+// of an issue or a capture.
 func (r *Item) AuthorizedAccount() *types.Name {
 	if r.Op == Issue || r.Op == Capture {
 		return &r.To

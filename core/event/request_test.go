@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-func TestOpsAreTheContracts(t *testing.T) {
+func TestOpsMatchContract(t *testing.T) {
 	for i, want := range []struct {
 		op    event.Op
 		name  string
@@ -38,10 +38,10 @@ func TestOpsAreTheContracts(t *testing.T) {
 	}
 }
 
-// TestScopesAreApart: each is a bit of its own, and all are all.
+// TestScopesAreApart: each scope is a bit of its own, and AllScopes has all.
 func TestScopesAreApart(t *testing.T) {
 	var all event.Scopes
-	for i, s := range []event.Scopes{event.ScopeRead, event.ScopeIssue, event.ScopeTransfer, event.ScopeBurn, event.ScopeHold, event.ScopeCapture, event.ScopeAdmin, event.ScopeStore} {
+	for i, s := range []event.Scopes{event.ScopeRead, event.ScopeIssue, event.ScopeTransfer, event.ScopeBurn, event.ScopeHold, event.ScopeCapture, event.ScopeAdmin, event.ScopeStore, event.ScopeMeter} {
 		if s != 1<<i {
 			t.Errorf("the scope %d is %b: its bit stands in records", i, s)
 		}
@@ -54,8 +54,8 @@ func TestScopesAreApart(t *testing.T) {
 
 func name(text string) types.Name { return types.Name{Text: []byte(text)} }
 
-// asked is a good request of each operation, changed.
-func asked(op event.Op, change func(*event.Request)) *event.Request {
+// goodRequest returns a valid request of an operation, with a change.
+func goodRequest(op event.Op, change func(*event.Request)) *event.Request {
 	r := &event.Request{Header: command.Header{Key: name("k1")},
 		Item: event.Item{Op: op, Asset: name("EUR/2"), Amount: types.MinorUnits(5)}}
 	if op != event.Issue {
@@ -121,16 +121,15 @@ func TestCheckRefuses(t *testing.T) {
 		{"the longest ref", event.Transfer, func(r *event.Request) { r.Ref = name(long(types.MaxKey)) }, nil},
 		{"almost issuance", event.Transfer, func(r *event.Request) { r.From = name("issuance") }, nil},
 	} {
-		if got := asked(c.op, c.change).Validate(); !errors.Is(got, c.want) {
+		if got := goodRequest(c.op, c.change).Validate(); !errors.Is(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.rule, got, c.want)
 		}
 	}
 }
 
-// TestSealNames: what tables keep is the digest of what was said, and nothing of what
-// the request was used for before.
+// TestSealNames: the digests are those of the current texts, and not of an earlier use of the request.
 func TestSealNames(t *testing.T) {
-	r := asked(event.Transfer, func(r *event.Request) { r.Ref = name("pay:1") })
+	r := goodRequest(event.Transfer, func(r *event.Request) { r.Ref = name("pay:1") })
 	for _, n := range []types.Name{r.Key, r.From, r.To, r.Asset, r.Ref} {
 		if n.ID != digest.Name(n.Text) || n.ID == (types.NameHash{}) {
 			t.Errorf("%s is sealed as %x", n.Text, n.ID)
@@ -146,11 +145,11 @@ func TestSealNames(t *testing.T) {
 	}
 }
 
-// TestSealTellsApart: equal questions have equal digests, others have not, however
-// their texts run together. Who asks, and under which key, is no part of the question.
-func TestSealTellsApart(t *testing.T) {
+// TestSealDistinguishesRequests: equal requests have equal digests and others do not, however their texts run
+// together. The caller and the key are not part of it.
+func TestSealDistinguishesRequests(t *testing.T) {
 	same := func(*event.Request) {}
-	of := func(op event.Op, change func(*event.Request)) types.RequestHash { return asked(op, change).Hash }
+	of := func(op event.Op, change func(*event.Request)) types.RequestHash { return goodRequest(op, change).Hash }
 
 	questions := map[string]types.RequestHash{
 		"as it is":       of(event.Transfer, same),
@@ -177,12 +176,12 @@ func TestSealTellsApart(t *testing.T) {
 		"a memo of ten": of(event.Transfer, func(r *event.Request) { r.Memo = make([]byte, 10) }),
 		"a memo of two": of(event.Transfer, func(r *event.Request) { r.Memo = make([]byte, 2) }),
 	}
-	said := map[types.RequestHash]string{}
+	seen := map[types.RequestHash]string{}
 	for what, q := range questions {
-		if other, twice := said[q]; twice {
+		if other, twice := seen[q]; twice {
 			t.Errorf("%q asks the same as %q", what, other)
 		}
-		said[q] = what
+		seen[q] = what
 	}
 
 	for what, change := range map[string]func(*event.Request){
@@ -203,9 +202,9 @@ func TestSealTellsApart(t *testing.T) {
 	}
 }
 
-// TestSealReuses: it takes memory once.
+// TestSealReuses: it allocates once.
 func TestSealReuses(t *testing.T) {
-	r := asked(event.Transfer, func(*event.Request) {})
+	r := goodRequest(event.Transfer, func(*event.Request) {})
 	scratch := r.Seal(nil)
 	if n := testing.AllocsPerRun(100, func() { scratch = r.Seal(scratch) }); n != 0 {
 		t.Errorf("%v allocations", n)

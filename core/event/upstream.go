@@ -6,55 +6,77 @@ import (
 	"macronode/core/types"
 )
 
-// Pick asks where a request to an upstream goes. → Picked
+// Pick asks for the endpoint of a request. → Picked
 type Pick struct {
 	Upstream   uint16 // number in the configuration
-	Idempotent bool   // it may be sent more than once: its method is idempotent
+	Idempotent bool   // its method is idempotent, so it may be sent more than once
+	Callers    Callers
 }
 
-// Retry asks where the next try of a request goes, once the wait of its Onward is
-// over. → Picked
+// Callers is a group of callers. What an upstream does to requests of one group has no effect on
+// requests of the other: each group has its circuit breaker, ejected endpoints and retry budget.
+type Callers uint8
+
+const (
+	Authenticated Callers = iota // callers with a valid API key, and the node itself
+	Anonymous                    // callers without a key
+	NumCallers
+)
+
+func (c Callers) String() string {
+	return [...]string{"authenticated", "anonymous", "?"}[min(c, NumCallers)]
+}
+
+// CallersOf returns the group of a class.
+func CallersOf(c types.Class) Callers {
+	if c == types.ClassAnon {
+		return Anonymous
+	}
+	return Authenticated
+}
+
+// Retry asks for the endpoint of the next attempt, after the wait of its RetryDecision. → Picked
 type Retry struct{ Ticket types.Ticket }
 
-// Picked is where one try of a request goes. Each that is not stopped wants a Tried.
+// Picked is the endpoint of one attempt. Each attempt with an endpoint must be reported with an AttemptResult.
 type Picked struct {
-	Ticket     types.Ticket     // of the request, whatever the try
+	Ticket     types.Ticket     // of the request, the same for all its attempts
 	Endpoint   uint8            // number in the upstream
-	NoEndpoint NoEndpointReason // Through: it goes
-	Circuit    CircuitState     // of the upstream, as it was found
-	Ejected    bool             // the endpoint is out for its failures, as all are that no check calls sick
-	RetryAfter time.Duration    // where it does not, until it is worth to come again; 0: it is not known
+	NoEndpoint NoEndpointReason // 0: there is an endpoint
+	Circuit    CircuitState     // of the upstream for these callers, at the time of the decision
+	Ejected    bool             // the endpoint is ejected, because all healthy ones are
+	RetryAfter time.Duration    // without an endpoint, until a retry makes sense; 0: unknown
 }
 
-// AttemptResult tells what a try has come to. → Onward. It may come twice, and late: a ticket
-// is of one use.
+// AttemptResult reports the result of an attempt. → RetryDecision. It may arrive twice and late; a ticket is used
+// once.
 type AttemptResult struct {
 	Ticket          types.Ticket
 	Outcome         AttemptOutcome
-	BodyConsumed    bool          // some of the body is gone, so the request cannot be sent again
-	ResponseStarted bool          // nor can it where the client was told something, be it a 1xx
-	TimeLeft        time.Duration // what is left of the request's deadline
+	BodyConsumed    bool          // part of the body is consumed, so the request cannot be sent again
+	ResponseStarted bool          // the client got a response header, including 1xx, so the request cannot be sent again
+	TimeLeft        time.Duration // until the request's deadline
 }
 
-// RetryDecision is what becomes of a request after a try that failed.
+// RetryDecision is the decision after a failed attempt.
 type RetryDecision struct {
-	Retry   bool          // a Retry, after Wait; otherwise what was seen is told
+	Retry   bool          // send a Retry after Wait; otherwise the failure is returned
 	NoRetry NoRetryReason // why not
-	Wait    time.Duration // at least
+	Wait    time.Duration // before the retry, at least
 }
 
-// A NoRetryReason is why a request is not sent again after a try that failed.
+// A NoRetryReason is why a request is not sent again.
 type NoRetryReason uint8
 
 const (
-	RetryAllowed           NoRetryReason = iota // it is, or nothing has failed
+	RetryAllowed           NoRetryReason = iota // it may be, or nothing has failed
 	NoRetryMethod                               // its method is not idempotent
-	NoRetryBodyConsumed                         // some of its body is gone
-	NoRetryResponseStarted                      // the client was told something before the answer
-	NoRetryAttempts                             // it has had all that it is given
-	NoRetryCircuitOpen                          // the breaker is open
-	NoRetryDeadline                             // the pause would be longer than what is left of its deadline, or nothing is left
-	NoRetryBudget                               // its upstream has no retry to spare
+	NoRetryBodyConsumed                         // part of its body is consumed
+	NoRetryResponseStarted                      // the client got an informational response
+	NoRetryAttempts                             // it has had all its attempts
+	NoRetryCircuitOpen                          // the circuit is open
+	NoRetryDeadline                             // the wait would exceed the deadline, or the deadline has passed
+	NoRetryBudget                               // the retry budget is used up
 	NumNoRetryReasons
 )
 
@@ -62,25 +84,25 @@ func (h NoRetryReason) String() string {
 	return [...]string{"", "method_not_idempotent", "body_consumed", "response_started", "max_attempts", "circuit_open", "deadline", "retry_budget", "?"}[min(h, NumNoRetryReasons)]
 }
 
-// HealthChecked is what a health check saw of an endpoint.
+// HealthChecked is the result of a health check of an endpoint.
 type HealthChecked struct {
 	Upstream uint16
 	Endpoint uint8
 	Healthy  bool
 }
 
-// An AttemptOutcome is what a try has come to.
+// An AttemptOutcome is the outcome of an attempt.
 type AttemptOutcome uint8
 
 const (
-	AttemptAnswered    AttemptOutcome = iota // the header of an answer is there: Whole or Cut follows
-	AttemptAnswered5xx                       // the same, and it says 502, 503 or 504: Whole or Cut follows, unless it is sent again
-	AttemptUnsent                            // no connection: nothing of the request was seen
-	AttemptFailed                            // no answer, or none of HTTP
-	AttemptTimedOut                          // no answer in all the time that the route gives
-	AttemptAbandoned                         // given up for a reason of its own or of the client's: nothing is learnt of the endpoint
-	AttemptCompleted                         // the answer is whole
-	AttemptTruncated                         // the endpoint broke it off
+	AttemptAnswered    AttemptOutcome = iota // a response header arrived: AttemptCompleted or AttemptTruncated follows
+	AttemptAnswered5xx                       // the same with status 502, 503 or 504: another outcome follows, unless the request is sent again
+	AttemptUnsent                            // no connection: nothing of the request was sent
+	AttemptFailed                            // no response, or not HTTP
+	AttemptTimedOut                          // no response within the time of the route
+	AttemptAbandoned                         // cancelled by the client or by us: says nothing about the endpoint
+	AttemptCompleted                         // the response is complete
+	AttemptTruncated                         // the endpoint broke the response off
 	NumAttemptOutcomes
 )
 
@@ -88,15 +110,15 @@ func (e AttemptOutcome) String() string {
 	return [...]string{"answered", "answered_5xx", "unsent", "failed", "timed_out", "abandoned", "completed", "truncated", "?"}[min(e, NumAttemptOutcomes)]
 }
 
-// A NoEndpointReason is why a request goes to no endpoint.
+// A NoEndpointReason is why no endpoint was picked.
 type NoEndpointReason uint8
 
 const (
 	EndpointPicked        NoEndpointReason = iota
-	NoEndpointCircuitOpen                  // the breaker is open
-	NoEndpointUnhealthy                    // no endpoint is well
-	NoEndpointOverflow                     // as many requests are with upstreams as may be
-	NoEndpointStale                        // its ticket is over
+	NoEndpointCircuitOpen                  // the circuit is open
+	NoEndpointUnhealthy                    // no endpoint is healthy
+	NoEndpointOverflow                     // the limit of concurrent requests to upstreams is reached
+	NoEndpointStale                        // the ticket is not valid any more
 	NumNoEndpointReasons
 )
 
@@ -104,42 +126,47 @@ func (s NoEndpointReason) String() string {
 	return [...]string{"picked", "circuit_open", "no_healthy_endpoint", "overflow", "ticket_expired", "?"}[min(s, NumNoEndpointReasons)]
 }
 
-// Problem is what a client is told of s.
+// Problem returns the problem of a request without an endpoint.
 func (s NoEndpointReason) Problem() Problem {
 	return [...]Problem{None, Unavailable, Unavailable, Busy, Internal, Internal}[min(s, NumNoEndpointReasons)]
 }
 
-// A CircuitState is where the breaker of an upstream stands.
+// A CircuitState is the state of a circuit breaker.
 type CircuitState uint8
 
 const (
 	CircuitClosed   CircuitState = iota // requests pass
-	CircuitOpen                         // none does
-	CircuitHalfOpen                     // some do, to see whether it may be closed
+	CircuitOpen                         // no requests pass
+	CircuitHalfOpen                     // a few requests pass, to test the endpoints
 )
 
 func (c CircuitState) String() string {
 	return [...]string{"closed", "open", "half-open", "?"}[min(c, 3)]
 }
 
-// A UpstreamStats is how an upstream looks now.
+// A UpstreamStats is the state of an upstream.
 type UpstreamStats struct {
-	Circuit       CircuitState
-	Epoch         uint32 // times that the circuit has changed
-	Opened        uint64 // times that it has opened
-	Retries       uint64 // ever
-	RetriesDenied uint64 // retries that there was no budget for
-	SeenHealthy   bool   // an endpoint that was seen well is not sick
-	InFlight      uint32 // with it now
-	Healthy       uint8  // endpoints that are neither out nor sick
-	Ejected       uint8  // that are out for their failures
-	Unhealthy     uint8  // that health checks call so; one may be both
-	UnhealthyBits uint16 // endpoints are sick, a bit each
+	Circuits      [NumCallers]CircuitStats
+	Retries       uint64            // since the start
+	RetriesDenied uint64            // retries denied because the budget was used up
+	SeenHealthy   bool              // an endpoint that was healthy is not unhealthy now
+	InFlight      uint32            // attempts in progress
+	Healthy       uint8             // endpoints that are not unhealthy, and not ejected for authenticated callers
+	Ejected       [NumCallers]uint8 // endpoints that are ejected for failures
+	Unhealthy     uint8             // endpoints that fail their health checks; an endpoint may be both
+	UnhealthyBits uint16            // bit i: endpoint i is unhealthy
 }
 
-// UpstreamQuery is what the shell wants to know about upstreams, or tells of them. → Told
+// CircuitStats is the state of the circuit breaker of an upstream.
+type CircuitStats struct {
+	State  CircuitState
+	Epoch  uint32 // times that it has changed
+	Opened uint64 // times that it has opened
+}
+
+// UpstreamQuery is a query of the adapters about upstreams, or a report. → UpstreamReply
 type UpstreamQuery struct {
-	Slot     uint32 // of the shell, until it is told
+	Slot     uint32 // of the adapter, until the reply
 	Kind     UpstreamQueryKind
 	Upstream uint16 // number of the upstream
 	Pick     Pick
@@ -147,7 +174,7 @@ type UpstreamQuery struct {
 	Result   AttemptResult
 }
 
-// A UpstreamQueryKind is which part of an Ask counts.
+// A UpstreamQueryKind selects the part of an UpstreamQuery that is used.
 type UpstreamQueryKind uint8
 
 const (
@@ -157,10 +184,10 @@ const (
 	QueryStats
 )
 
-// UpstreamReply is the answer to an Ask.
+// UpstreamReply is the answer to an UpstreamQuery.
 type UpstreamReply struct {
 	Slot   uint32
-	Picked Picked        // to a Pick or a Retry
-	Retry  RetryDecision // to a Tried
-	Stats  UpstreamStats // to a Look
+	Picked Picked        // to a QueryPick or a QueryRetry
+	Retry  RetryDecision // to a QueryReport
+	Stats  UpstreamStats // to a QueryStats
 }

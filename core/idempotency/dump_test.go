@@ -26,9 +26,9 @@ func dumped(w *idempotency.Window) (all []row) {
 	return all
 }
 
-// TestDumped: a window that is dumped and loaded, into as much room or more, is the same,
-// says the same again, and goes on as the other does.
-func TestDumped(t *testing.T) {
+// TestLoadRestoresDump: a window that is loaded from a dump, with the same limits or larger ones,
+// is equal, dumps the same rows, and behaves the same.
+func TestLoadRestoresDump(t *testing.T) {
 	saw := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
 		limits := idempotency.Limits{Keys: 8, PerTenant: 8, Tenants: 3, TTL: time.Second}
@@ -83,7 +83,7 @@ func TestDumped(t *testing.T) {
 			}
 		}
 		again()
-		if l == limits { // where there is as much room, they go on alike
+		if l == limits { // with equal limits, they behave the same
 			live(rapid.IntRange(0, 10).Draw(r, "then"), &w, &back)
 			again()
 			saw["went on"]++
@@ -94,8 +94,8 @@ func TestDumped(t *testing.T) {
 	}
 }
 
-// TestLayout is for ever: snapshots of this version are read by all that follow.
-func TestLayout(t *testing.T) {
+// TestLayoutIsFrozen: later versions read the snapshots of this version.
+func TestLayoutIsFrozen(t *testing.T) {
 	w := idempotency.New(idempotency.Limits{Keys: 2, PerTenant: 2, Tenants: 2, TTL: time.Second}, 1)
 	seen := func(lsn types.LSN) command.PriorOutcome {
 		return command.PriorOutcome{Hash: types.RequestHash{0x21, 15: 0x22}, ID: types.NewTxID(0x3132333435363738, types.Position{LSN: lsn, Index: 0x41}), At: 0x0102}
@@ -113,7 +113,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// full is a window without room, that has forgotten something, and its dump.
+// full returns the dump of a full window that has evicted keys.
 func full() []row {
 	w := idempotency.New(idempotency.Limits{Keys: 4, PerTenant: 4, Tenants: 2, TTL: time.Second}, 1)
 	for n := range types.LSN(5) {
@@ -126,8 +126,8 @@ func full() []row {
 	return dumped(&w)
 }
 
-// TestLoadRefuses what no dump said, and what there is no room for.
-func TestLoadRefuses(t *testing.T) {
+// TestLoadRejectsInvalidRows tries rows that no window dumps, and too little room.
+func TestLoadRejectsInvalidRows(t *testing.T) {
 	all := full() // a mark, two tenants, keys of the frames 3, 4 and 5
 	if len(all) != 6 {
 		t.Fatalf("%d rows", len(all))
@@ -140,24 +140,24 @@ func TestLoadRefuses(t *testing.T) {
 		room idempotency.Limits
 		want error
 	}{
-		"as it was":                      {func(r []row) []row { return r }, idempotency.Limits{Keys: 3, Tenants: 2}, nil},
-		"a tenant too many":              {func(r []row) []row { return r }, idempotency.Limits{Keys: 3, Tenants: 1}, idempotency.ErrRoom},
-		"a key too many":                 {func(r []row) []row { return r }, idempotency.Limits{Keys: 2, Tenants: 2}, idempotency.ErrRoom},
-		"a key of nobody":                {edit(4, 0, 9), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a key again":                    {func(r []row) []row { return append(r, r[5]) }, idempotency.Limits{Keys: 4, Tenants: 2}, idempotency.ErrRow},
-		"a key that is forgotten":        {edit(3, 37+13, 2), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a key out of order":             {func(r []row) []row { r[3], r[4] = r[4], r[3]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a key older than the mark":      {edit(3, 53, 1), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a bit that means nothing":       {edit(3, 20, 2), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a tenant again":                 {func(r []row) []row { r[1] = r[2]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a tenant behind keys":           {func(r []row) []row { r[2], r[3] = r[3], r[2]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a mark behind tenants":          {func(r []row) []row { r[0], r[1] = r[1], r[0]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a mark beyond all":              {edit(0, 6, 1), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a mark before all time":         {edit(0, 15, 0x80), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a mark of nothing, with a time": {edit(0, 0, 0), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a kind of none":                 {func(r []row) []row { r[1].kind = 4; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a byte less":                    {func(r []row) []row { r[3].b = r[3].b[1:]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
-		"a byte more":                    {func(r []row) []row { r[0].b = append(r[0].b, 0); return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"as it was":                 {func(r []row) []row { return r }, idempotency.Limits{Keys: 3, Tenants: 2}, nil},
+		"a tenant too many":         {func(r []row) []row { return r }, idempotency.Limits{Keys: 3, Tenants: 1}, idempotency.ErrRoom},
+		"a key too many":            {func(r []row) []row { return r }, idempotency.Limits{Keys: 2, Tenants: 2}, idempotency.ErrRoom},
+		"a key without a tenant":    {edit(4, 0, 9), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a key again":               {func(r []row) []row { return append(r, r[5]) }, idempotency.Limits{Keys: 4, Tenants: 2}, idempotency.ErrRow},
+		"a key that is forgotten":   {edit(3, 37+13, 2), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a key out of order":        {func(r []row) []row { r[3], r[4] = r[4], r[3]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a key older than the mark": {edit(3, 53, 1), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"an unknown bit":            {edit(3, 20, 2), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a tenant again":            {func(r []row) []row { r[1] = r[2]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a tenant behind keys":      {func(r []row) []row { r[2], r[3] = r[3], r[2]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a mark behind tenants":     {func(r []row) []row { r[0], r[1] = r[1], r[0]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a mark too large":          {edit(0, 6, 1), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a mark before all time":    {edit(0, 15, 0x80), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"mark 0 with a time":        {edit(0, 0, 0), idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a kind of none":            {func(r []row) []row { r[1].kind = 4; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a byte less":               {func(r []row) []row { r[3].b = r[3].b[1:]; return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
+		"a byte more":               {func(r []row) []row { r[0].b = append(r[0].b, 0); return r }, idempotency.Limits{Keys: 3, Tenants: 2}, idempotency.ErrRow},
 	} {
 		rows := make([]row, 0, len(all)+1)
 		for _, r := range all {
@@ -183,9 +183,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestEachRowIsItsOwn: no row is taken for one of another kind, none is cut or drawn out, and
-// there is one mark, of a frame that can be.
-func TestEachRowIsItsOwn(t *testing.T) {
+// TestLoadRejectsOtherRowKinds: a row of another kind, a shorter or a longer row is rejected;
+// there is one mark, with a valid LSN.
+func TestLoadRejectsOtherRowKinds(t *testing.T) {
 	refused := func(what string, behind []row, r row) {
 		t.Helper()
 		w := idempotency.New(idempotency.Limits{Keys: 3, Tenants: 2}, 3)
@@ -215,7 +215,7 @@ func TestEachRowIsItsOwn(t *testing.T) {
 	mark := func(forgot types.LSN) row {
 		return row{all[0].kind, append(binary.LittleEndian.AppendUint64(nil, uint64(forgot)), make([]byte, 8)...)}
 	}
-	refused("a mark beyond all", nil, mark(types.MaxLSN+1))
+	refused("a mark too large", nil, mark(types.MaxLSN+1))
 	w := idempotency.New(idempotency.Limits{Keys: 3, Tenants: 2}, 3)
 	if err := w.Load(all[0].kind, mark(types.MaxLSN).b); err != nil || w.ForgottenTo() != types.MaxLSN {
 		t.Errorf("a mark of the last frame that can be: %v", err)

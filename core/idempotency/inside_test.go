@@ -23,7 +23,7 @@ func seen(at types.LSN, when types.Time) command.PriorOutcome {
 	return command.PriorOutcome{Hash: types.RequestHash{9}, ID: types.NewTxID(5, types.Position{LSN: at}), At: when}
 }
 
-func TestHashForgetsNothing(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	k := Key{1, digest.Name([]byte("k")), true}
 	hashcoverage.Every(t, &k, func() types.Hash64 { return k.HashInto(1) })
 	s := seen(2, 4)
@@ -32,7 +32,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &n, func() types.Hash64 { return n.HashInto(1) })
 
 	w := window(3)
-	not := []string{"limits: configuration", "keys.head: where the ring begins", "keys.count: the number of rows, which their sum tells"}
+	not := []string{"limits: configuration", "keys.head: position in the ring", "keys.count: covered by the sum"}
 	for _, table := range []string{"keys", "tenants"} {
 		not = append(not, table+".seed: places rows, and is another in every process",
 			table+".index: where rows are found, which Check holds", table+".rows: held by their sum")
@@ -43,14 +43,14 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &w, w.Hash, not...)
 }
 
-// TestCheckSees: each invariant, broken by hand, is named.
-func TestCheckSees(t *testing.T) {
+// TestCheckReportsBrokenInvariants breaks each invariant.
+func TestCheckReportsBrokenInvariants(t *testing.T) {
 	for what, c := range map[string]struct {
 		breaks func(*Window)
 		want   string
 	}{
 		"a share that was lowered": {func(w *Window) { w.limits.PerTenant = 1 }, ""},
-		"nothing":                  {func(*Window) {}, ""},
+		"unchanged":                {func(*Window) {}, ""},
 		"a key that was forgotten": {func(w *Window) { w.forgottenTo = 1 }, "I1"},
 		"a key of an earlier frame": {func(w *Window) {
 			w.keys.Push(Key{1, types.NameHash{7}, false}, seen(2, 9))
@@ -59,7 +59,7 @@ func TestCheckSees(t *testing.T) {
 		"a key that is not counted":              {func(w *Window) { w.tenants.Put(1, 1) }, "I3"},
 		"a key that is counted twice":            {func(w *Window) { w.tenants.Put(2, 2) }, "I3"},
 		"a key older than one that is forgotten": {func(w *Window) { w.newestForgotten = 1 }, "I4"},
-		"a key of nobody":                        {func(w *Window) { w.keys.Push(Key{5, types.NameHash{7}, false}, seen(9, 9)) }, "I3"},
+		"a key without a tenant":                 {func(w *Window) { w.keys.Push(Key{5, types.NameHash{7}, false}, seen(9, 9)) }, "I3"},
 	} {
 		w := window(3)
 		c.breaks(&w)
@@ -69,8 +69,8 @@ func TestCheckSees(t *testing.T) {
 	}
 }
 
-// TestBrokenSaysSo: what the caller must not do is a bug of ours.
-func TestBrokenSaysSo(t *testing.T) {
+// TestMisusePanics shows that misuse panics with an InvariantError.
+func TestMisusePanics(t *testing.T) {
 	for what, wrong := range map[string]func(*Window){
 		"a key remembered twice":     func(w *Window) { w.Remember(Key{1, digest.Name([]byte{0}), false}, seen(9, 9)) },
 		"a key of a forgotten frame": func(w *Window) { w.Forget(9); w.Remember(Key{1, types.NameHash{7}, false}, seen(9, 9)) },
@@ -91,8 +91,8 @@ func TestBrokenSaysSo(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated once the window is made.
-func TestNothingIsAllocated(t *testing.T) {
+// TestOperationsDoNotAllocate runs after New.
+func TestOperationsDoNotAllocate(t *testing.T) {
 	w, lsn := window(0), types.LSN(0)
 	k := Key{1, types.NameHash{7}, false}
 	if n := testing.AllocsPerRun(100, func() {
@@ -112,8 +112,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestBytes: a window tells how much it takes before it is made.
-func TestBytes(t *testing.T) {
+// TestBytesMatchesMemory of a new window.
+func TestBytesMatchesMemory(t *testing.T) {
 	few, many := Bytes(Limits{Keys: 10, Tenants: 1}), Bytes(Limits{Keys: 1_000_000, Tenants: 1})
 	if few <= 0 || many < 64_000_000 || many > 160_000_000 {
 		t.Errorf("10 keys take %d bytes, a million %d", few, many)

@@ -26,10 +26,10 @@ func (n *Node) admitRequest(now types.Now, in *event.Admit, out *event.Effects) 
 	n.admission.Arrive(now.Mono, in)
 	from := len(out.Decisions)
 	n.grantPermits(now.Mono, out)
-	for i := from; i < len(out.Decisions); i++ { // a request that is admitted at once is told the state of its quotas
-		if said := &out.Decisions[i]; said.Ticket == v.Ticket {
-			v.Shadow, v.Bytes = v.Shadow|said.Shadow, said.Bytes
-			*said = v
+	for i := from; i < len(out.Decisions); i++ { // a request that is admitted at once gets the state of its quotas
+		if charged := &out.Decisions[i]; charged.Ticket == v.Ticket {
+			v.Shadow, v.Bytes = v.Shadow|charged.Shadow, charged.Bytes
+			*charged = v
 		}
 	}
 }
@@ -105,10 +105,10 @@ func (c *Config) maxPacingDelay(class types.Class) time.Duration {
 
 // chargeQuotas charges all quotas that apply, or none. Of a body only the first part is charged.
 func (n *Node) chargeQuotas(now types.Instant, in *event.Admit, v *event.Decision) {
-	who := quota.Subject{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant, Route: in.Route}
-	said := n.quota.Admit(now, in.Ticket.Slot(), who, n.partSize(&who, uint64(max(in.DeclaredBytes, 0)), in.TimeLeft))
-	v.Rule, v.Left, v.Reset, v.RetryAfter, v.Shadow = said.Rule, said.Left, said.Reset, said.RetryAfter, said.Shadow
-	if said.Refused {
+	subject := quota.Subject{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant, Route: in.Route}
+	charged := n.quota.Admit(now, in.Ticket.Slot(), subject, n.partSize(&subject, uint64(max(in.DeclaredBytes, 0)), in.TimeLeft))
+	v.Rule, v.Left, v.Reset, v.RetryAfter, v.Shadow = charged.Rule, charged.Left, charged.Reset, charged.RetryAfter, charged.Shadow
+	if charged.Refused {
 		v.Reason = event.RejectQuotaExceeded
 	}
 }

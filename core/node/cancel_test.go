@@ -7,8 +7,7 @@ import (
 	"macronode/core/types"
 )
 
-// holdReplies makes the node hold so many replies, none of which is durable, and returns their
-// tickets.
+// holdReplies makes the node hold replies that are not durable, and returns their tickets.
 func (r *rich) holdReplies(many int) []types.Ticket {
 	tickets := make([]types.Ticket, many)
 	for i := range tickets {
@@ -21,8 +20,8 @@ func (r *rich) holdReplies(many int) []types.Ticket {
 	return tickets
 }
 
-// TestCancelIsOfItsTicketAlone: of the replies that are held, those of cancelled tickets are
-// not released, all others are, whatever the order of both.
+// TestCancelIsOfItsTicketAlone: of the held replies, those of cancelled tickets are not released and all others
+// are, in any order.
 func TestCancelIsOfItsTicketAlone(t *testing.T) {
 	const held = 60
 	r := newRich(2, 1<<10)
@@ -52,7 +51,7 @@ func TestCancelIsOfItsTicketAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkCancelAll: 500 replies are held, and all of their clients leave, the last first.
+// BenchmarkCancelAll: 500 replies are held, and all clients disconnect, the last first.
 func BenchmarkCancelAll(b *testing.B) {
 	const held = 500
 	r := newRich(2, 1<<21)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/idempotency"
 	"macronode/core/record"
@@ -91,6 +92,6 @@ func (f *frame) Savepoint() { f.mark = f.node.savepoint(f.out) }
 func (f *frame) Undo()      { f.node.undo(f.mark, f.out) }
 func (f *frame) Commit()    { f.node.state.Commit() }
 
-func (f *frame) FindRef(t types.Tenant, ref types.NameHash, prior types.TxID) (types.TxID, bool) {
+func (f *frame) FindRef(t types.Tenant, ref types.NameHash, prior command.PriorOutcome) (command.PriorOutcome, bool) {
 	return f.node.state.Idempotency.FindRef(idempotency.Key{Tenant: t, Name: ref, Ref: true}, prior)
 }

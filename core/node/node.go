@@ -10,6 +10,7 @@ import (
 
 	"macronode/core/clock"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/gateway/admission"
 	"macronode/core/gateway/quota"
 	"macronode/core/gateway/upstream"
@@ -44,8 +45,9 @@ type Config struct {
 	MaxPacingDelay    time.Duration // longest wait for the instance quota, of the class with the least weight
 	MaxUpstreamCalls  int           // concurrent calls to upstreams
 	Upstreams         []upstream.Rules
-	AwaitedUpstreams  uint64 // upstreams that must pass a health check before the node is ready: bit i is upstream i
-	PolicyVersion     uint64 // version of the applied policy
+	AwaitedUpstreams  uint64     // upstreams that must pass a health check before the node is ready: bit i is upstream i
+	PolicyVersion     uint64     // version of the applied policy
+	Price             flow.Price // of writes of objects
 }
 
 // Node is the state of the node. It is plain data.
@@ -75,6 +77,7 @@ type Node struct {
 	rec    record.Record // scratch of a step: the record to add
 	frame  frame         // scratch of a step: the frame as its plane sees it
 	answer event.Reply   // scratch of a step: the reply to its command
+	paid   flow.Paid     // scratch of a step: the price is part of the configuration
 }
 
 // scalars are the fields that CopyTo copies by assignment: they own no memory.
@@ -110,7 +113,7 @@ func New(c Config, s state.State, now types.Instant, dice types.Rand) *Node {
 	seed := dice
 	slots := types.Hash64(seed.Uint64n(1 << 62))
 	c.QuotaLimits.Slots = c.Admission.Places
-	return &Node{state: s, held: queue.New[heldReply](c.MaxHeldReplies, queue.Reject),
+	return &Node{state: s, paid: flow.New(c.Price), held: queue.New[heldReply](c.MaxHeldReplies, queue.Reject),
 		heldByTenant: table.New[types.Tenant, heldCount](c.State.Ledger.Tenants, slots),
 		heldAt:       table.NewPool[types.Ticket, nothing](c.MaxHeldReplies, slots), numbers: make([]uint64, c.MaxHeldReplies),
 		quota: quota.New(c.Quotas, c.QuotaLimits, slots), admission: admission.New(c.Admission, slots),
@@ -125,7 +128,7 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 	at, phase := n.clock.Read(now), n.drain.Phase()
 	n.frameOpen = false
 	n.readiness.SetDegraded(types.ClockUntrusted, n.clock.Untrusted())
-	n.readiness.SetDegraded(types.CircuitOpen, n.upstreams.OpenCircuits() != 0)
+	n.readiness.SetDegraded(types.CircuitOpen, n.upstreams.OpenCircuits() != [event.NumCallers]uint64{})
 	switch in := in.(type) {
 	case *event.Admit:
 		n.admitRequest(now, in, out)
@@ -178,8 +181,13 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 		}
 	case event.DiskFree:
 		n.readiness.SetDegraded(types.DiskFull, in.Bytes < n.config.MinFreeBytes)
+	case event.ProviderHealth:
+		n.readiness.SetDegraded(types.ProviderFailed, in.Failed > 0)
 	case event.FrameUnreadable:
 		n.readiness.SetDegraded(types.JournalDamaged, true) // until a restart
+	case event.ObjectFiles:
+		n.readiness.SetDegraded(types.ObjectsUnavailable, in.Unreadable)
+		n.readiness.SetDegraded(types.UploadsRefused, in.Unwritable)
 	case event.ConfigReloaded:
 		n.readiness.SetDegraded(types.ConfigRejected, in.Failed)
 	case event.Signal:

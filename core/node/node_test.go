@@ -16,7 +16,7 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
-// limits are a node's for n accounts and so many keys.
+// limits returns limits for n accounts and a number of keys.
 func limits(n, keys int) state.Limits {
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: n, Holdings: n, Assets: 4, Tenants: 4, TenantAccounts: n, TenantHoldings: n, TenantAssets: 4, Holds: n, TenantHolds: n,
@@ -30,13 +30,13 @@ func config(l state.Limits) node.Config {
 	return node.Config{State: l, MaxHeldReplies: 512, MaxReplayWaiters: 64, MaxUnsyncedBytes: 8 << 20, MinFreeBytes: 1 << 20, CommitTimeout: 5 * time.Second,
 		StallThreshold: 200 * time.Millisecond, SyncTimeout: 5 * time.Second, HeartbeatInterval: time.Second, SweepInterval: time.Second, StartTimeout: 30 * time.Second,
 		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}, MaxUpstreamCalls: 4,
-		Admission: house(), QuotaLimits: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, MaxPacingDelay: time.Millisecond,
+		Admission: smallLimits(), QuotaLimits: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, MaxPacingDelay: time.Millisecond,
 		Quotas: []quota.Rule{{Scope: types.ScopeInstance, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.AllClasses},
 			{Scope: types.ScopePeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.AllClasses},
 			{Scope: types.ScopeTenant, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.ClassSetOf(types.ClassAuthed)}}}
 }
 
-// rich is a node whose accounts have money, and what it takes to step it.
+// rich is a node whose accounts have money, with what a step needs.
 type rich struct {
 	node    *node.Node
 	names   []types.Name
@@ -81,7 +81,7 @@ func (r *rich) say(e event.Event) {
 	r.out.Frames = r.out.Frames[:0]
 }
 
-// settle makes all that was emitted durable and folded.
+// settle makes everything durable and applied.
 func (r *rich) settle() {
 	if r.bytes > 0 {
 		r.node.Step(r.now, event.Durable{Upto: r.node.LSN(), Bytes: r.bytes}, &r.out)
@@ -91,7 +91,7 @@ func (r *rich) settle() {
 	}
 }
 
-// step asks for r.req under a key of its own.
+// step submits r.req under a new key.
 func (r *rich) step() {
 	r.keys++
 	r.now.Mono += 1_000_000
@@ -122,7 +122,7 @@ func (r *rich) transfer() {
 	r.step()
 }
 
-// TestStepAllocatesNothing: in steady state, with keys expiring all the while.
+// TestStepAllocatesNothing: in steady state, while keys expire.
 func TestStepAllocatesNothing(t *testing.T) {
 	r := newRich(1000, 1<<17)
 	for range 70_000 { // past the first expiry: a step is a millisecond, a key lives a minute

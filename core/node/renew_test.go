@@ -17,13 +17,12 @@ import (
 	"macronode/core/types"
 )
 
-// change reads another gate, as what of the one that is shall be otherwise, and what the
-// node does about it:
+// change parses a policy as differences to the current one, and describes the effects:
 //
 //	change permits=1 queue=2 anon=0 authed=5     of every facet; weights
-//	change 1=peer/N/DURATION/BURST 2=none        quotas, in their places
-//	change fresh=1                               the first is another, that is the same
-//	change route1=2 up0=0b10 wait=10ms           of a route; endpoints of an upstream
+//	change 1=peer/N/DURATION/BURST 2=none        quotas by position
+//	change fresh=1                               the first quota is a new one with the same values
+//	change route1=2 up0=0b10 wait=10ms           limit of a route; endpoints of an upstream
 func (s *stage) change(w []string) string {
 	g := s.config.Policy()
 	g.Version++
@@ -86,8 +85,7 @@ func (s *stage) alter(g *event.Policy, key, value string) {
 	}
 }
 
-// TestCheckPolicy: what does not fit is said beforehand, and changes nothing when it comes all
-// the same.
+// TestCheckPolicy: an invalid policy is reported in advance, and changes nothing if it is applied anyway.
 func TestCheckPolicy(t *testing.T) {
 	for what, c := range map[string]struct {
 		alter func(*event.Policy)
@@ -122,16 +120,16 @@ func TestCheckPolicy(t *testing.T) {
 		s.step(event.Tick{})
 		before := s.node.Hash()
 		s.step(&event.ApplyPolicy{Policy: g})
-		var said event.Status
-		s.node.Status(&said)
-		if took := said.PolicyVersion == 5; took != (c.want == nil) || !took && s.node.Hash() != before {
+		var status event.Status
+		s.node.Status(&status)
+		if took := status.PolicyVersion == 5; took != (c.want == nil) || !took && s.node.Hash() != before {
 			t.Errorf("%s: it was taken: %v", what, took)
 		}
 	}
 }
 
-// change puts another gate in the place of a porter's: drawn anew, where the node takes it.
-func (p *porter) change(t *rapid.T, c *node.Config) {
+// change applies a random policy, if the node accepts it.
+func (p *admissionClient) change(t *rapid.T, c *node.Config) {
 	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 	g := c.Policy()
 	g.Version++
@@ -159,7 +157,7 @@ func (p *porter) change(t *rapid.T, c *node.Config) {
 	}
 }
 
-// TestApplyPolicyKeepsStepAllocationFree: a change may allocate, what comes behind it does not.
+// TestApplyPolicyKeepsStepAllocationFree: a change may allocate, later steps do not.
 func TestApplyPolicyKeepsStepAllocationFree(t *testing.T) {
 	r, in := newGate()
 	c := config(limits(1, 16))

@@ -15,6 +15,9 @@ import (
 func (n *Node) command(now types.Now, at types.Time, c command.Command, out *event.Effects) {
 	in := c.Head()
 	p := n.state.Plane(c.Plane())
+	if paid := n.paid.Over(c, p, n.state.Wallet); paid != nil {
+		p = paid
+	}
 	n.answer = event.Reply{Ticket: in.Ticket, Problem: n.precheck(at, p, c)}
 	if n.answer.Problem == event.None {
 		n.resolveIdempotency(now, at, p, c, &n.answer, out)
@@ -47,7 +50,11 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 func (n *Node) resolveIdempotency(now types.Now, at types.Time, p plane.Plane, c command.Command, reply *event.Reply, out *event.Effects) {
 	in := c.Head()
 	cost := p.Cost(c)
-	if cost.Rows == 0 { // the plane wants no key of this command
+	if len(in.Key.Text) == 0 {
+		if _, refs := c.(command.WithRefs); refs && !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, true) {
+			reply.Problem = event.StaleIndexRead
+			return
+		}
 		n.decideNow(now, at, p, c, cost, reply, out)
 		return
 	}
@@ -94,8 +101,10 @@ func (n *Node) findOutcome(now types.Now, at types.Time, in *event.FindOutcome, 
 		reply.Position = seen.ID.Position()
 	case !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, false):
 		reply.Problem = event.StaleIndexRead
-	default:
+	default: // it need not wait: if the newest state has no such key, no durable one has it
 		reply.Problem = event.NotFound
+		n.sendReply(reply, out)
+		return
 	}
 	n.reply(now, in.Tenant, reply, out)
 }

@@ -31,9 +31,9 @@ func (n *Node) reservePart(now types.Instant, in *event.ReserveBytes, out *event
 		n.sendGrant(t, n.config.Admission.Quantum, out)
 		return
 	}
-	patience := n.admission.Patience(t)
-	bytes := n.partSize(n.quota.Subject(place), max(in.Bytes, 1), patience)
-	wait, v := n.quota.ReservePart(now, place, bytes, patience)
+	timeLeft := n.admission.Patience(t)
+	bytes := n.partSize(n.quota.Subject(place), max(in.Bytes, 1), timeLeft)
+	wait, v := n.quota.ReservePart(now, place, bytes, timeLeft)
 	switch {
 	case v.Refused:
 		n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQuotaExceeded, Rule: v.Rule, Left: v.Left, Reset: v.Reset, RetryAfter: v.RetryAfter}, out)
@@ -51,11 +51,11 @@ const minConcurrentBodies = 64
 // partSize returns how many of so many bytes are granted at once: a quantum at most. It is less if the
 // instance quota takes longer for them than other requests may wait, or if the caller's own quotas take
 // longer than its concurrent bodies may wait; and never less than the cost of the smallest request.
-func (n *Node) partSize(who *quota.Subject, bytes uint64, patience time.Duration) uint64 {
+func (n *Node) partSize(subject *quota.Subject, bytes uint64, timeLeft time.Duration) uint64 {
 	a := &n.config.Admission
 	bytes = min(bytes, a.Quantum)
 	for bytes > a.Least {
-		if instance, own := n.quota.DrainTime(who, bytes); instance <= a.Wait/2 && own <= patience/minConcurrentBodies {
+		if instance, own := n.quota.DrainTime(subject, bytes); instance <= a.Wait/2 && own <= timeLeft/minConcurrentBodies {
 			break
 		}
 		bytes = max(bytes/2, a.Least)

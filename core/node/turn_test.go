@@ -11,9 +11,9 @@ import (
 	"macronode/core/types"
 )
 
-// rejectedOfInternal runs ten seconds in which 24 peers without a key send a request each millisecond
-// together, and an internal caller one each 250 ms, under a quota of the instance. It returns how many
-// requests of the internal caller are rejected, of how many.
+// rejectedOfInternal runs ten seconds under an instance quota in which 24 peers without a key send a request each
+// millisecond, and an internal caller one each 250 ms. It returns how many requests of the internal caller were
+// rejected, and sent.
 func rejectedOfInternal(t *testing.T, rate uint64, turn func(c *node.Config) uint64) (rejected, sent int) {
 	t.Helper()
 	c := config(limits(4, 16))
@@ -82,9 +82,9 @@ func rejectedOfInternal(t *testing.T, rate uint64, turn func(c *node.Config) uin
 	return rejected, sent
 }
 
-// TestStrangersDoNotUseUpTheInstanceQuota: turns that fit the wait leave a slow quota of the instance
-// to a class of higher weight, however many peers of a lower one ask for it. Turns of 64 KiB do not.
-func TestStrangersDoNotUseUpTheInstanceQuota(t *testing.T) {
+// TestAnonymousRequestsLeaveInstanceQuota: turns that fit the wait leave a slow instance quota to a higher class,
+// however many anonymous peers compete. Turns of 64 KiB do not.
+func TestAnonymousRequestsLeaveInstanceQuota(t *testing.T) {
 	for _, rate := range []uint64{50, 100, 300, 1000} {
 		rejected, sent := rejectedOfInternal(t, rate, func(c *node.Config) uint64 {
 			rules := []event.Quota{event.Quota(c.Quotas[0])}

@@ -10,8 +10,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestNoEndpointIsReported: a node is degraded while health checks fail on every endpoint of
-// an upstream, and names the upstream.
+// TestNoEndpointIsReported: while health checks fail on every endpoint of an upstream, the node is degraded and
+// names the upstream.
 func TestNoEndpointIsReported(t *testing.T) {
 	l := limits(8, 4)
 	c := config(l)

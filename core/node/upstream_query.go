@@ -7,16 +7,16 @@ import (
 
 // upstreamQuery chooses the endpoint for a request to an upstream, or decides about a retry.
 func (n *Node) upstreamQuery(now types.Instant, in *event.UpstreamQuery, out *event.Effects) {
-	told := event.UpstreamReply{Slot: in.Slot}
+	reply := event.UpstreamReply{Slot: in.Slot}
 	switch in.Kind {
 	case event.QueryPick:
-		told.Picked = n.upstreams.Pick(now, in.Pick)
+		reply.Picked = n.upstreams.Pick(now, in.Pick)
 	case event.QueryRetry:
-		told.Picked = n.upstreams.Retry(now, in.Retry)
+		reply.Picked = n.upstreams.Retry(now, in.Retry)
 	case event.QueryReport:
-		told.Retry = n.upstreams.Report(now, in.Result)
+		reply.Retry = n.upstreams.Report(now, in.Result)
 	case event.QueryStats:
-		told.Stats = n.upstreams.Stats(in.Upstream)
+		reply.Stats = n.upstreams.Stats(in.Upstream)
 	}
-	out.UpstreamReplies = append(out.UpstreamReplies, told)
+	out.UpstreamReplies = append(out.UpstreamReplies, reply)
 }

@@ -45,6 +45,10 @@ type Plane interface {
 	Fits(r *record.Record) bool
 	// Apply changes the state by a record. It decides nothing.
 	Apply(at types.Time, id types.TxID, r *record.Record)
+	// Refs returns the number of refs that r uses besides that of its own field, and Ref the i-th with the digest of
+	// what used it. A ref is used once, for ever.
+	Refs(r *record.Record) int
+	Ref(r *record.Record, i int) (types.NameHash, types.RequestHash)
 	// Savepoint starts noting changes, Undo reverts them, Commit keeps them.
 	Savepoint()
 	Undo()
@@ -78,8 +82,19 @@ type Frame interface {
 	Savepoint()
 	Undo()
 	Commit()
-	// FindRef returns the record that used a ref, which the index reported as prior.
-	FindRef(t types.Tenant, ref types.NameHash, prior types.TxID) (id types.TxID, used bool)
+	// FindRef returns what used a ref; the index reported prior.
+	FindRef(t types.Tenant, ref types.NameHash, prior command.PriorOutcome) (s command.PriorOutcome, used bool)
+}
+
+// NoRefs are the methods of a plane whose records use no refs.
+type NoRefs struct{}
+
+// Refs returns 0.
+func (NoRefs) Refs(*record.Record) int { return 0 }
+
+// Ref is never called.
+func (NoRefs) Ref(*record.Record, int) (types.NameHash, types.RequestHash) {
+	panic("plane: no refs")
 }
 
 // A Spec describes a plane to core/state, which makes one for the node and one for the read model.

@@ -7,16 +7,16 @@ import (
 	"macronode/core/types"
 )
 
-func TestHashForgetsNothing(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	q := New[types.Tenant](2, Reject)
 	_ = q.Push(1)
 	_ = q.Push(2)
 	hashcoverage.Every(t, &q, func() types.Hash64 { return q.HashInto(0) },
-		"policy: of its making", "head: where in the ring; the order is hashed")
+		"policy: fixed at creation", "head: position in the ring; the order is hashed")
 }
 
-// TestCheckFinds: what Check names is found.
-func TestCheckFinds(t *testing.T) {
+// TestCheckReportsBrokenInvariants breaks each invariant.
+func TestCheckReportsBrokenInvariants(t *testing.T) {
 	for _, c := range []struct {
 		spoil func(*Queue[types.Tenant])
 		want  string

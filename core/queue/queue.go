@@ -1,5 +1,5 @@
-// Package queue is a bounded first-in first-out, with what happens when it is full
-// stated when it is made.
+// Package queue is a bounded FIFO queue. Its policy, set at creation, decides what happens
+// when it is full.
 //
 //	Push ──► held ──Pop──► gone        full: Reject · DropOldest · Coalesce
 package queue
@@ -10,34 +10,34 @@ import (
 	"macronode/core/types"
 )
 
-// ErrFull says that the newest was refused; come back later.
+// ErrFull reports that the pushed item was rejected. The caller may retry later.
 var ErrFull = errors.New("queue: full")
 
 // A Policy is what a full queue does with the next item.
 type Policy uint8
 
 const (
-	// Reject refuses the newest: whoever pushed is told.
+	// Reject rejects the new item: Push returns ErrFull.
 	Reject Policy = iota
-	// DropOldest lets the newest in and counts the oldest as dropped.
+	// DropOldest accepts the new item and drops the oldest, which is counted.
 	DropOldest
-	// Coalesce replaces the newest held item by the one that comes: for items of
+	// Coalesce replaces the newest held item by the new one: for items of
 	// which only the latest matters.
 	Coalesce
 )
 
-// An Hashable can be mixed, and holds no pointer.
+// A Hashable can be mixed into a hash, and contains no pointer.
 type Hashable interface {
 	comparable
 	HashInto(h types.Hash64) types.Hash64
 }
 
-// Queue holds at most its limit.
+// Queue is a bounded FIFO queue.
 //
 // Invariants:
 //
 //	Q1  0 ≤ held ≤ limit
-//	Q2  pushed = popped + dropped + held: nothing is lost that is not counted
+//	Q2  pushed = popped + dropped + held: every lost item is counted
 type Queue[T Hashable] struct {
 	policy  Policy
 	ring    []T
@@ -48,20 +48,20 @@ type Queue[T Hashable] struct {
 	dropped uint64
 }
 
-// New is a queue of at most limit items, limit ≥ 1.
+// New returns a queue of at most limit items, limit ≥ 1.
 func New[T Hashable](limit int, policy Policy) Queue[T] {
-	types.Assert(limit > 0, "queue: no room at all")
+	types.Assert(limit > 0, "queue: limit below 1")
 	return Queue[T]{policy: policy, ring: make([]T, limit)}
 }
 
-// Len is how many items are held; Limit how many may be; Dropped how many were
-// accepted and then given up for newer ones.
+// Len is the number of items, Limit the largest number, Dropped the number of items that were
+// accepted and then dropped for newer ones.
 func (q *Queue[T]) Len() int        { return q.count }
 func (q *Queue[T]) Limit() int      { return len(q.ring) }
 func (q *Queue[T]) Full() bool      { return q.count == len(q.ring) }
 func (q *Queue[T]) Dropped() uint64 { return q.dropped }
 
-// Push adds x at the end, or does what the policy says.
+// Push adds x at the end, or applies the policy if the queue is full.
 func (q *Queue[T]) Push(x T) error {
 	if q.Full() {
 		switch q.policy {
@@ -80,24 +80,24 @@ func (q *Queue[T]) Push(x T) error {
 	return nil
 }
 
-// At is the i-th oldest item.
+// At returns the i-th oldest item.
 func (q *Queue[T]) At(i int) T {
 	types.Assert(i < q.count, "queue: no such item")
 	return q.ring[q.at(i)]
 }
 
-// Set changes the i-th oldest item in its place.
+// Set replaces the i-th oldest item in place.
 func (q *Queue[T]) Set(i int, x T) {
 	types.Assert(i < q.count, "queue: no such item")
 	q.ring[q.at(i)] = x
 }
 
-// NextNumber is the number of the item that Push adds next: items are numbered from 0 in the
+// NextNumber returns the number of the item that Push adds next. Items are numbered from 0 in the
 // order in which they are pushed.
 func (q *Queue[T]) NextNumber() uint64 { return q.pushed }
 
-// Find is where the item of a number stands among those that are held; false when it has
-// left. A queue that coalesces numbers nothing.
+// Find returns the index of the item with a number; ok is false if the item has left the queue.
+// Find has no meaning in a queue that coalesces.
 func (q *Queue[T]) Find(number uint64) (i int, ok bool) {
 	first := q.pushed - uint64(q.count)
 	if number < first || number >= q.pushed {
@@ -106,7 +106,7 @@ func (q *Queue[T]) Find(number uint64) (i int, ok bool) {
 	return int(number - first), true
 }
 
-// Pop removes the oldest item; ok is false when there is none.
+// Pop removes the oldest item; ok is false if the queue is empty.
 func (q *Queue[T]) Pop() (x T, ok bool) {
 	if q.count == 0 {
 		return x, false
@@ -124,7 +124,7 @@ func (q *Queue[T]) at(i int) int {
 	return i
 }
 
-// HashInto is h after what q holds, in order, and what it has counted.
+// HashInto mixes the items of q, in order, and its counters into h.
 func (q *Queue[T]) HashInto(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(q.count)).Mix(q.pushed).Mix(q.popped).Mix(q.dropped)
 	for i := range q.count {

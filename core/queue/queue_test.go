@@ -11,31 +11,31 @@ import (
 	"macronode/ci/transcript"
 	"macronode/core/queue"
 	"macronode/core/types"
-	twin "macronode/models/queue"
+	model "macronode/models/queue"
 )
 
 type item int
 
 func (i item) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(i)) }
 
-func TestStory(t *testing.T) {
+func TestTranscript(t *testing.T) {
 	policies := map[string]queue.Policy{"reject": queue.Reject, "drop-oldest": queue.DropOldest, "coalesce": queue.Coalesce}
 	var q queue.Queue[item]
 	transcript.Play(t, "testdata/policies", func(w []string) string {
 		number := func(i int) int { n, _ := strconv.Atoi(w[i]); return n }
-		var said string
+		var answer string
 		switch w[0] {
 		case "new":
 			q = queue.New[item](number(2), policies[w[1]])
 			return ""
 		case "push":
 			if err := q.Push(item(number(1))); err != nil {
-				said = err.Error() + ", "
+				answer = err.Error() + ", "
 			}
 		case "pop":
-			said = "nothing, "
+			answer = "nothing, "
 			if x, ok := q.Pop(); ok {
-				said = fmt.Sprintf("%d, ", x)
+				answer = fmt.Sprintf("%d, ", x)
 			}
 		case "set":
 			q.Set(number(1), item(number(2)))
@@ -47,23 +47,23 @@ func TestStory(t *testing.T) {
 		for i := range q.Len() {
 			held = append(held, q.At(i))
 		}
-		return fmt.Sprintf("%sheld %v, dropped %d", said, held, q.Dropped())
+		return fmt.Sprintf("%sheld %v, dropped %d", answer, held, q.Dropped())
 	})
 }
 
-// TestAgrees walks the queue and its twin through the same random life.
-func TestAgrees(t *testing.T) {
+// TestMatchesModel compares the queue with its reference model under random operations.
+func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]queue.Policy{queue.Reject, queue.DropOldest, queue.Coalesce}).Draw(t, "policy")
 		limit := rapid.IntRange(1, 7).Draw(t, "limit")
 		q, spare := queue.New[item](limit, policy), queue.New[item](2, queue.Reject)
-		m := twin.Queue{Limit: limit, Full: []string{"reject", "drop oldest", "coalesce"}[policy]}
+		m := model.Queue{Limit: limit, Full: []string{"reject", "drop oldest", "coalesce"}[policy]}
 		next := 0
 		push := func(t *rapid.T) {
 			next++
 			err := q.Push(item(next))
 			if ok := m.Push(next); ok != (err == nil) {
-				t.Fatalf("push %d: %v, the twin says %v", next, err, ok)
+				t.Fatalf("push %d: %v, the model has %v", next, err, ok)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -72,7 +72,7 @@ func TestAgrees(t *testing.T) {
 			"pop": func(t *rapid.T) {
 				x, ok := q.Pop()
 				if want, any := m.Pop(); int(x) != want || ok != any {
-					t.Fatalf("pop: %v, %v, the twin says %v, %v", x, ok, want, any)
+					t.Fatalf("pop: %v, %v, the model has %v, %v", x, ok, want, any)
 				}
 			},
 			"set": func(t *rapid.T) {
@@ -82,7 +82,7 @@ func TestAgrees(t *testing.T) {
 					m.Held[i] = -next
 				}
 			},
-			"copy": func(*rapid.T) { // the copy lives on, what was copied is spoilt
+			"copy": func(*rapid.T) { // the copy is used from here on; the original is overwritten
 				q.CopyTo(&spare)
 				if q.HashInto(0) != spare.HashInto(0) {
 					t.Fatalf("a copy has another hash: %s", hashcoverage.Apart(&q, &spare))
@@ -93,28 +93,28 @@ func TestAgrees(t *testing.T) {
 				}
 				q, spare = spare, q
 			},
-			"": func(t *rapid.T) { agrees(t, &q, &m, limit) },
+			"": func(t *rapid.T) { compareModel(t, &q, &m, limit) },
 		})
 	})
 }
 
-func agrees(t *rapid.T, q *queue.Queue[item], m *twin.Queue, limit int) {
+func compareModel(t *rapid.T, q *queue.Queue[item], m *model.Queue, limit int) {
 	if err := q.Check(); err != nil {
 		t.Fatal(err)
 	}
 	if q.Len() != len(m.Held) || q.Limit() != limit || q.Full() != (len(m.Held) == limit) || int(q.Dropped()) != len(m.Dropped) {
-		t.Fatalf("%d of %d held, full %v, dropped %d; the twin says %+v", q.Len(), q.Limit(), q.Full(), q.Dropped(), m)
+		t.Fatalf("%d of %d held, full %v, dropped %d; the model has %+v", q.Len(), q.Limit(), q.Full(), q.Dropped(), m)
 	}
 	for i, want := range m.Held {
 		if got := q.At(i); int(got) != want {
-			t.Fatalf("item %d is %v, the twin says %v", i, got, want)
+			t.Fatalf("item %d is %v, the model has %v", i, got, want)
 		}
 	}
 }
 
-// TestHashTellsOrder: in another order, or with another past, it is another queue;
-// elsewhere in the ring it is the same.
-func TestHashTellsOrder(t *testing.T) {
+// TestHashDependsOnOrder shows that the hash depends on the order and the counters of the items,
+// and not on their position in the ring.
+func TestHashDependsOnOrder(t *testing.T) {
 	hash := func(limit, turns int, items ...item) types.Hash64 {
 		q := queue.New[item](limit, queue.Reject)
 		for range turns {
@@ -137,17 +137,17 @@ func TestHashTellsOrder(t *testing.T) {
 	}
 }
 
-// TestMisuse: these are bugs of ours, and are told as such.
-func TestMisuse(t *testing.T) {
+// TestMisusePanics shows that misuse panics with an InvariantError.
+func TestMisusePanics(t *testing.T) {
 	for name, do := range map[string]func(){
-		"a queue without room":   func() { queue.New[item](0, queue.Reject) },
-		"an item that is not":    func() { q := queue.New[item](2, queue.Reject); q.At(0) },
-		"a change of what isn't": func() { q := queue.New[item](2, queue.Reject); q.Set(0, 1) },
+		"limit 0":            func() { queue.New[item](0, queue.Reject) },
+		"get a missing item": func() { q := queue.New[item](2, queue.Reject); q.At(0) },
+		"set a missing item": func() { q := queue.New[item](2, queue.Reject); q.Set(0, 1) },
 	} {
 		func() {
 			defer func() {
 				if _, ok := recover().(types.InvariantError); !ok {
-					t.Errorf("%s was let pass", name)
+					t.Errorf("%s: no panic", name)
 				}
 			}()
 			do()

@@ -7,11 +7,11 @@ import (
 	"macronode/core/types"
 )
 
-// codec writes a record, or reads one: each layout is said once, for both ways.
-// What is read is written back to the same bytes, or refused: there is one way to
-// write a record. What is bad is so in both ways.
+// codec writes or reads a record. Each layout is defined once, for both directions. A record has
+// exactly one encoding: reading and writing a record gives the same bytes, or reading fails.
+// Validation is the same in both directions.
 type codec struct {
-	b       []byte // written so far, or left to read
+	b       []byte // written so far, or still to read
 	reading bool
 	bad     bool
 }
@@ -74,7 +74,7 @@ func (c *codec) planeRecord(r *Record) {
 	c.bad = c.bad || r.Problem != event.None && (!outcome || len(r.Payload) > 0)
 }
 
-// outcome are the outcomes of keys.
+// outcome encodes the fields of the outcome of an idempotency key.
 func (c *codec) outcome(r *Record) {
 	switch r.Kind {
 	case Posted:
@@ -129,7 +129,7 @@ func (c *codec) rejected(r *Record) {
 	c.problemFields(r)
 }
 
-// batched is done, and how many items follow; or refused as a whole, because of one.
+// batched encodes the number of items that follow, or the item whose problem rejected the batch.
 func (c *codec) batched(r *Record) {
 	c.boolean(&r.Atomic)
 	uvar(c, &r.Items)
@@ -141,7 +141,7 @@ func (c *codec) batched(r *Record) {
 	c.bad = c.bad || r.Items == 0 || r.Items > types.MaxItems
 }
 
-// problemFields is what a problem says beyond its kind.
+// problemFields encodes the fields that depend on the problem.
 func (c *codec) problemFields(r *Record) {
 	uvar(c, &r.Nonce)
 	if c.bad = c.bad || !r.Problem.Known(); r.Problem == event.RefUsed {
@@ -166,10 +166,10 @@ func (c *codec) posted(r *Record) {
 	c.optionalFields(r)
 }
 
-// apiKey is the key of r, which is apart because few records have one and it is large.
+// apiKey returns the key of r. It is a pointer because few records have one, and it is large.
 func (c *codec) apiKey(r *Record) *event.Key {
 	if r.APIKey == nil {
-		types.Assert(c.reading, "record: a key that nobody said")
+		types.Assert(c.reading, "record: the API key is missing")
 		r.APIKey = new(event.Key)
 	}
 	return r.APIKey
@@ -184,7 +184,7 @@ func (c *codec) key(k *event.Key) {
 	c.bad = c.bad || k.Scopes&^event.AllScopes != 0
 }
 
-// restriction is what a key is for, beyond its scopes.
+// restriction encodes what a key covers in addition to its scopes.
 func (c *codec) restriction(k *event.Key) {
 	label, accounts, assets := []byte(k.Label.String()), []byte(k.Accounts.String()), []byte(k.Assets.String())
 	c.text(&label, types.MaxLabel)
@@ -201,7 +201,7 @@ func (c *codec) restriction(k *event.Key) {
 	}
 }
 
-// bytes are fixed in number.
+// bytes encodes a fixed number of bytes.
 func (c *codec) bytes(p []byte) {
 	if !c.reading {
 		c.b = append(c.b, p...)
@@ -210,7 +210,7 @@ func (c *codec) bytes(p []byte) {
 	copy(p, c.take(len(p)))
 }
 
-// take is the next n bytes, or none and bad.
+// take returns the next n bytes; if there are fewer, it returns none and sets bad.
 func (c *codec) take(n int) []byte {
 	if n > len(c.b) {
 		c.b, c.bad = nil, true
@@ -254,7 +254,7 @@ func u64[T ~uint64](c *codec, v *T) {
 	}
 }
 
-// uvar is a number in as few bytes as it takes, seven bits each.
+// uvar encodes a number in as few bytes as possible, seven bits each.
 func uvar[T ~uint16 | ~uint32 | ~uint64 | ~int64](c *codec, v *T) {
 	if !c.reading {
 		c.b = binary.AppendUvarint(c.b, uint64(*v))
@@ -268,7 +268,7 @@ func uvar[T ~uint16 | ~uint32 | ~uint64 | ~int64](c *codec, v *T) {
 	*v, c.b = T(n), c.b[size:]
 }
 
-// text is a length and so many bytes.
+// text encodes a length and as many bytes.
 func (c *codec) text(t *[]byte, most int) {
 	n := uint64(len(*t))
 	uvar(c, &n)
@@ -282,8 +282,8 @@ func (c *codec) text(t *[]byte, most int) {
 	}
 }
 
-// optionalFields is what a money record may carry: bit 0 a memo, bit 1 a ref. The other bits are
-// for what comes one day.
+// optionalFields encodes the optional fields of a movement: bit 0 a memo, bit 1 a ref. The other
+// bits are reserved.
 func (c *codec) optionalFields(r *Record) {
 	const memo, ref = 1, 2
 	var has uint8
@@ -305,7 +305,7 @@ func (c *codec) optionalFields(r *Record) {
 	}
 }
 
-// amount is a length and its little-endian bytes, the last not zero.
+// amount encodes a length and little-endian bytes, the last of them not zero.
 func (c *codec) amount(a *types.Amount) {
 	var raw [16]byte
 	if !c.reading {

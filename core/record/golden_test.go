@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden frames that are missing; those that are there stay")
 
-// A golden frame is one record, at the LSN and the time that its place gives it.
+// A golden frame has one record. Its LSN and time follow from its position in the list.
 type golden struct {
 	name string
 	rec  Record
@@ -44,19 +44,19 @@ func txid(lsn types.LSN, index uint16) types.TxID {
 	return types.NewTxID(0x0123456789abcdef, types.Position{LSN: lsn, Index: index})
 }
 
-// cover is a key with all that one covers.
+// cover returns a key with a label and patterns.
 func cover(k event.Key, label, accounts, assets string) *event.Key {
 	var errs [2]error
 	k.Label = types.NewLabel(label)
 	k.Accounts, errs[0] = types.ParsePatterns(accounts)
 	k.Assets, errs[1] = types.ParsePatterns(assets)
-	types.Assert(errs[0] == nil && errs[1] == nil, "a golden key that covers nothing")
+	types.Assert(errs[0] == nil && errs[1] == nil, "a golden key has invalid patterns")
 	return &k
 }
 
-// goldens has every kind of version 1, plain and at its limits. Nothing here ever
-// changes: a field that version 1 lacks makes version 2, with goldens of its own. What
-// comes, comes at the end: a frame's LSN is its place here.
+// goldens returns every kind of version 1, with typical and with extreme fields. An entry never
+// changes: a new field means a version 2 with its own goldens. New entries go to the end, because
+// the position is the LSN.
 func goldens() []golden {
 	most := types.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1}
 	return []golden{
@@ -155,8 +155,8 @@ func (g *golden) frame(i int) []byte {
 	return body
 }
 
-// TestGolden: a journal is read for ever, so these bytes are for ever.
-func TestGolden(t *testing.T) {
+// TestGoldenFramesAreFrozen compares the encoding with frozen bytes.
+func TestGoldenFramesAreFrozen(t *testing.T) {
 	var kindsSeen []Kind
 	for i, g := range goldens() {
 		path := filepath.Join("testdata", "v1", g.name+".hex")
@@ -198,10 +198,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestKindsAreFrozen: their numbers stand in journals.
+// TestKindsAreFrozen: the numbers of kinds are permanent.
 func TestKindsAreFrozen(t *testing.T) {
-	for i, want := range []string{"booted", "moved", "refused", "forgot", "key_made", "restored",
-		"batched", "held", "captured", "released", "lapsed", "frozen", "granted", "revoked", "disowned"} {
+	for i, want := range []string{"started", "posted", "rejected", "keys_forgotten", "bootstrap_key_created", "restored",
+		"batched", "hold_opened", "hold_captured", "hold_released", "hold_expired", "freeze_changed", "key_created", "key_revoked", "all_keys_revoked"} {
 		if k := Kind(i + 1); k.String() != want {
 			t.Errorf("kind %d is %v, want %s", i+1, k, want)
 		}
@@ -211,7 +211,7 @@ func TestKindsAreFrozen(t *testing.T) {
 	}
 }
 
-// equal holds that both say the same: no text and an empty one are one.
+// equal reports whether two records are equal; a nil and an empty text are equal.
 func equal(a, b *Record) bool {
 	x, y := *a, *b
 	for _, r := range []*Record{&x, &y} {

@@ -55,6 +55,14 @@ func PlaneKind(p types.Plane, n uint8) Kind {
 	return Kind(uint8(p)*kindsPerPlane + n)
 }
 
+// limit returns the size of the longest record of a kind.
+func (k Kind) limit() int {
+	if k.isOfPlane() {
+		return types.MaxPlaneRecord
+	}
+	return types.MaxRecord
+}
+
 // isOfPlane reports whether k lies in the range of a plane: its record has a payload.
 func (k Kind) isOfPlane() bool { return k >= kindsPerPlane }
 
@@ -74,8 +82,9 @@ func (k Kind) String() string {
 	if k.isOfPlane() {
 		return k.Plane().String() + " " + strconv.Itoa(int(k%kindsPerPlane))
 	}
-	return [numKinds]string{"", "booted", "moved", "refused", "forgot", "key_made", "restored",
-		"batched", "held", "captured", "released", "lapsed", "frozen", "granted", "revoked", "disowned"}[k]
+	return [numKinds]string{"", "started", "posted", "rejected", "keys_forgotten", "bootstrap_key_created", "restored",
+		"batched", "hold_opened", "hold_captured", "hold_released", "hold_expired", "freeze_changed",
+		"key_created", "key_revoked", "all_keys_revoked"}[k]
 }
 
 // mayRecord reports whether a record of kind k may be the outcome of o.
@@ -211,7 +220,7 @@ func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 	c := codec{b: append(to, byte(r.Kind), 0, 0)}
 	c.record(r)
 	size := len(c.b) - at - prefixSize
-	types.Assert(!c.bad && size <= types.MaxRecord, "record: one that could not be read back")
+	types.Assert(!c.bad && size <= r.Kind.limit(), "record: one that could not be read back")
 	binary.LittleEndian.PutUint16(c.b[at+1:], uint16(size))
 	return c.b, index
 }
@@ -260,7 +269,7 @@ func Next(from []byte, r *Record) ([]byte, error) {
 		return nil, ErrFrame
 	}
 	size := int(binary.LittleEndian.Uint16(from[1:]))
-	if size > types.MaxRecord || prefixSize+size > len(from) {
+	if size > Kind(from[0]).limit() || prefixSize+size > len(from) {
 		return nil, ErrFrame
 	}
 	*r = Record{Kind: Kind(from[0])}

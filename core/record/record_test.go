@@ -14,7 +14,7 @@ import (
 	"macronode/core/types"
 )
 
-// anyRecord draws what the journal may be given.
+// anyRecord draws a valid record.
 func anyRecord() *rapid.Generator[Record] {
 	amount := rapid.Custom(func(t *rapid.T) types.Amount {
 		return types.Amount{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
@@ -93,7 +93,7 @@ func anyRecord() *rapid.Generator[Record] {
 	})
 }
 
-// of are the operations that a record of a kind may tell of.
+// of returns the operations of which a kind can be the outcome.
 func of(k Kind) []event.Op {
 	switch k {
 	case Posted:
@@ -140,9 +140,9 @@ func anyKey(t *rapid.T) *event.Key {
 	return cover(k, rapid.StringMatching(`[a-zA-Z0-9_:.-]{0,64}`).Draw(t, "label"), patterns("accounts"), patterns("assets"))
 }
 
-// TestRoundTrip: a frame gives back what was put in, in order, by walking and by index,
-// whatever stands before it in its arena.
-func TestRoundTrip(t *testing.T) {
+// TestFramesRoundTrip: a frame returns its records in order, by walking and by index, whatever
+// precedes it in its arena.
+func TestFramesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "before")
 		lsn := types.LSN(rapid.Uint64Range(1, types.MaxLSN).Draw(t, "lsn"))
@@ -168,7 +168,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || (h != Header{LSN: lsn, At: at, Count: uint16(len(in))}) {
 			t.Fatalf("head %+v, %v", h, err)
 		}
-		walked, found := goldens()[6].rec, goldens()[6].rec // nothing is left of what was read before
+		walked, found := goldens()[6].rec, goldens()[6].rec // reading overwrites every field
 		for i := range in {
 			if rest, err = Next(rest, &walked); err != nil || !equal(&walked, &in[i]) {
 				t.Fatalf("record %d is read as %+v, %v", i, walked, err)
@@ -183,7 +183,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// again writes what is read of a body, or fails as reading does.
+// again decodes and encodes a body, or returns the error.
 func again(body []byte) ([]byte, error) {
 	h, rest, err := Open(body)
 	if err != nil {
@@ -200,9 +200,9 @@ func again(body []byte) ([]byte, error) {
 	return append(written, rest...), nil
 }
 
-// TestOneWayToWrite: a frame with a byte changed is refused, or says something else in
-// the one way to say it.
-func TestOneWayToWrite(t *testing.T) {
+// TestEncodingIsUnique: a frame with a changed byte is rejected, or it decodes to other records
+// whose encoding it is.
+func TestEncodingIsUnique(t *testing.T) {
 	read, refused := 0, 0
 	try := func(name, what string, body []byte) {
 		written, err := again(body)
@@ -232,8 +232,8 @@ func TestOneWayToWrite(t *testing.T) {
 	}
 }
 
-// TestCutBack: what was taken away from a frame's end is as if it had never been added.
-func TestCutBack(t *testing.T) {
+// TestTruncateRemovesRecords: a truncated frame equals a frame without the removed records.
+func TestTruncateRemovesRecords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "before")
 		arena, off := Begin(bytes.Clone(before), 3, 4), uint32(len(before))
@@ -257,8 +257,8 @@ func TestCutBack(t *testing.T) {
 	})
 }
 
-// TestSeek: it finds what Read reads, with all that follows.
-func TestSeek(t *testing.T) {
+// TestSeekMatchesRead: Seek returns the bytes from the record that Read returns.
+func TestSeekMatchesRead(t *testing.T) {
 	body := Begin(nil, 5, 6)
 	for _, g := range goldens() {
 		body, _ = Add(body, 0, &g.rec)
@@ -279,12 +279,12 @@ func TestSeek(t *testing.T) {
 		}
 	}
 	if _, rest, err := Seek(body, uint16(len(goldens()))); !errors.Is(err, ErrFrame) || rest != nil {
-		t.Errorf("beyond the last: %d bytes, %v", len(rest), err)
+		t.Errorf("after the last: %d bytes, %v", len(rest), err)
 	}
 }
 
-// TestCut: no frame is whole before its end.
-func TestCut(t *testing.T) {
+// TestTruncatedFrameIsRejected cuts a frame at every byte.
+func TestTruncatedFrameIsRejected(t *testing.T) {
 	for i, g := range goldens() {
 		body := g.frame(i)
 		for at := range body {
@@ -295,8 +295,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestLongest: a frame full of the longest records is a frame.
-func TestLongest(t *testing.T) {
+// TestLongestFrameRoundTrips fills a frame with the longest records.
+func TestLongestFrameRoundTrips(t *testing.T) {
 	for _, g := range goldens() {
 		body := Begin(nil, 1, 0)
 		for range types.MaxRecords {
@@ -318,15 +318,16 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestReadSkips: what stands before a record is skipped by its length, whatever it says.
-func TestReadSkips(t *testing.T) {
+// TestReadSkipsByLength: records before an index are skipped by length; their content is not
+// validated.
+func TestReadSkipsByLength(t *testing.T) {
 	want := Record{Kind: KeysForgotten, Upto: 9}
 	body := Begin(nil, 1, 0)
 	for range 3 {
 		body, _ = Add(body, 0, &want)
 	}
-	more := append(bytes.Clone(body), body[headerSize:]...) // three more than the head says
-	for i := range 2 * (prefixSize + 1) {                   // all of the first two but their lengths
+	more := append(bytes.Clone(body), body[headerSize:]...) // three more than the header has
+	for i := range 2 * (prefixSize + 1) {                   // all bytes of the first two but their lengths
 		if at := i % (prefixSize + 1); at == 0 || at == prefixSize {
 			body[headerSize+i] = 0xee
 		}
@@ -339,7 +340,7 @@ func TestReadSkips(t *testing.T) {
 		index uint16
 		body  []byte
 	}{
-		{0, body}, // of no kind
+		{0, body}, // an invalid kind
 		{3, more},
 		{1<<16 - 1, body},
 		{2, body[:headerSize+2*(prefixSize+1)+1]},
@@ -355,8 +356,8 @@ func TestReadSkips(t *testing.T) {
 	}
 }
 
-// TestKeyedAndCounted: who has an answer, and who takes a tenant's next place.
-func TestKeyedAndCounted(t *testing.T) {
+// TestOutcomesAndMovements lists the kinds with an answer and the kinds with a Seq.
+func TestOutcomesAndMovements(t *testing.T) {
 	for k, want := range map[Kind][2]bool{
 		Started: {}, KeysForgotten: {}, BootstrapKeyCreated: {}, Restored: {}, KeyCreated: {}, KeyRevoked: {}, AllKeysRevoked: {},
 		Posted: {true, true}, HoldOpened: {true, true}, HoldCaptured: {true, true}, HoldReleased: {true, true}, FreezeChanged: {true, true},
@@ -369,8 +370,8 @@ func TestKeyedAndCounted(t *testing.T) {
 	}
 }
 
-// TestIdentify: names get their digests, where there are names.
-func TestIdentify(t *testing.T) {
+// TestIdentifyComputesDigests: every name that is present gets a digest.
+func TestIdentifyComputesDigests(t *testing.T) {
 	for i, g := range goldens() {
 		var r Record
 		if _, err := Read(g.frame(i), 0, &r); err != nil {
@@ -385,9 +386,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated: neither by writing, once there is room, nor by reading. An API
-// key is: there is one in a million records, and it is kept.
-func TestNothingIsAllocated(t *testing.T) {
+// TestCodecDoesNotAllocate writes into a large buffer and reads. Only an API key is allocated.
+func TestCodecDoesNotAllocate(t *testing.T) {
 	for i, g := range goldens() {
 		if g.rec.APIKey != nil {
 			continue
@@ -407,8 +407,8 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestTextsAreViews: of their frame, and no appending to one can reach the next.
-func TestTextsAreViews(t *testing.T) {
+// TestTextsPointIntoFrame: appending to one text does not overwrite the next.
+func TestTextsPointIntoFrame(t *testing.T) {
 	var r Record
 	rec := Record{Kind: Posted, Op: event.Issue, Key: text("key"), To: text("ann"), Asset: text("EUR"), Ref: text("r"), Memo: []byte("m")}
 	body, _ := Add(Begin(nil, 1, 0), 0, &rec)
@@ -424,7 +424,7 @@ func TestTextsAreViews(t *testing.T) {
 	}
 }
 
-// broken says which assertion f breaks.
+// broken returns the assertion that f violates.
 func broken(f func()) (why types.InvariantError) {
 	defer func() {
 		if b, ok := recover().(types.InvariantError); ok {

@@ -7,8 +7,9 @@ import (
 	"macronode/core/state"
 )
 
-// TestBytes: a state takes what it says, and that is all that is in it.
-func TestBytes(t *testing.T) {
+// TestBytesMatchesMemory shows that Bytes is the memory of a state, and that the parts sum up to
+// it.
+func TestBytesMatchesMemory(t *testing.T) {
 	few := limits()
 	for name, more := range map[string]func(*state.Limits){
 		"accounts":  func(l *state.Limits) { l.Ledger.Accounts = 100_000 },
@@ -17,6 +18,6 @@ func TestBytes(t *testing.T) {
 	} {
 		l := few
 		more(&l)
-		memcheck.Says(t, name, state.Bytes(l), func() state.State { return state.New(l, 1) })
+		memcheck.Check(t, name, state.Bytes(l), func() state.State { return state.New(l, 1) })
 	}
 }

@@ -48,8 +48,8 @@ func (s *State) planeOf(part uint8) plane.Plane {
 
 const rowSize = 4 * 8 // of the state's own
 
-// Dump passes the state to row, row by row: b is valid until row returns. The same rows are the same
-// state. A state is dumped between two frames.
+// Dump passes the state to row, row by row; b is valid until row returns. Equal rows mean equal
+// states. Dump is called between two frames.
 func (s *State) Dump(row func(b []byte)) {
 	var room []byte
 	of := func(part uint8) func(uint8, []byte) {

@@ -30,10 +30,10 @@ func loaded(rows [][]byte, l state.Limits, seed types.Hash64) (s state.State, er
 	return s, s.Check()
 }
 
-// reloads lives, and at every frame that pick likes a state that was dumped and loaded is
-// the same, says the same again, and goes on as the one that never was anything else.
+// reloads runs random frames. At some frames it dumps and loads the state; the loaded state is
+// equal, dumps the same rows, and behaves like the original.
 func reloads(t tb, pick func(n int) int, steps int) {
-	l := &life{desk: newDesk(t), pick: pick, asked: map[string]*event.Request{}}
+	l := &run{machine: newMachine(t), pick: pick, asked: map[string]*event.Request{}}
 	other := state.New(limits(), types.Hash64(pick(1<<30)))
 	for range steps {
 		body := l.step()
@@ -55,7 +55,7 @@ func reloads(t tb, pick func(n int) int, steps int) {
 			t.Fatalf("frame %v: %d rows, loaded %d; the hash is %x, was %x", other.LSN, len(rows), len(again), back.Hash(), l.state.Hash())
 		}
 		if whole := dumped(&l.state); !equal(rows, whole) {
-			t.Fatalf("frame %v: what was loaded before and what was not say different rows", other.LSN)
+			t.Fatalf("frame %v: the loaded and the original state dump different rows", other.LSN)
 		}
 		other = back
 	}
@@ -72,22 +72,22 @@ func equal(a, b [][]byte) bool {
 	return same
 }
 
-func TestReloads(t *testing.T) {
+func TestLoadRestoresDump(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reloads(t, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 40)
 	})
 }
 
-// TestReloadsAll: longer lives.
-func TestReloadsAll(t *testing.T) {
+// TestLoadRestoresDumpLong uses longer runs.
+func TestLoadRestoresDumpLong(t *testing.T) {
 	for seed := range uint64(20) {
 		dice := types.NewRand(seed)
 		reloads(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 300)
 	}
 }
 
-// lived is the rows of a life, of every part some.
-func lived(t *testing.T) (rows [][]byte, s *state.State) {
+// runRows returns the rows of a run, with some of every part.
+func runRows(t *testing.T) (rows [][]byte, s *state.State) {
 	t.Helper()
 	dice := types.NewRand(3)
 	l := walk(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 300)
@@ -102,10 +102,10 @@ func lived(t *testing.T) (rows [][]byte, s *state.State) {
 	return rows, &l.state
 }
 
-// TestLoadNeedsRoom: for each limit there is a room that is just enough, and less is an
-// error that says so.
+// TestLoadNeedsRoom: for each limit, the exact number of rows is enough, and one less returns
+// ErrRoom.
 func TestLoadNeedsRoom(t *testing.T) {
-	rows, s := lived(t)
+	rows, s := runRows(t)
 	for what, limit := range map[string]func(*state.Limits) *int{
 		"accounts": func(l *state.Limits) *int { return &l.Ledger.Accounts },
 		"holdings": func(l *state.Limits) *int { return &l.Ledger.Holdings },
@@ -137,10 +137,10 @@ func TestLoadNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestLoadSurvivesAnything: rows of which any byte is another, that come twice, out of
-// order or not at all: an error, or a state that is whole. Never a panic.
-func TestLoadSurvivesAnything(t *testing.T) {
-	rows, _ := lived(t)
+// TestLoadSurvivesDamage: with changed, repeated, reordered or missing rows, loading returns an
+// error or a valid state. It never panics.
+func TestLoadSurvivesDamage(t *testing.T) {
+	rows, _ := runRows(t)
 	refused := 0
 	try := func(rows [][]byte) {
 		if back, err := loaded(rows, limits(), 9); err != nil {
@@ -175,9 +175,9 @@ func TestLoadSurvivesAnything(t *testing.T) {
 	}
 }
 
-// TestOwnRow is for ever: snapshots of this version are read by all that follow.
-func TestOwnRow(t *testing.T) {
-	d := newDesk(t)
+// TestOwnRowIsFrozen: later versions read the snapshots of this version.
+func TestOwnRowIsFrozen(t *testing.T) {
+	d := newMachine(t)
 	d.frame(0x0102, record.Record{Kind: record.Started, Journal: 0x1112131415161718})
 	rows := dumped(&d.state)
 	want := "0100" + "0100000000000000" + "0201000000000000" + "1817161514131211" + "0100000000000000"
@@ -189,8 +189,8 @@ func TestOwnRow(t *testing.T) {
 	}
 	for what, edit := range map[string]func([]byte){
 		"no frame":       func(b []byte) { clear(b[2:10]) },
-		"beyond all":     func(b []byte) { b[9] = 1 },
-		"just beyond":    func(b []byte) { binary.LittleEndian.PutUint64(b[2:], types.MaxLSN+1) },
+		"far too large":  func(b []byte) { b[9] = 1 },
+		"one too large":  func(b []byte) { binary.LittleEndian.PutUint64(b[2:], types.MaxLSN+1) },
 		"before time":    func(b []byte) { b[17] = 0x80 },
 		"another kind":   func(b []byte) { b[1] = 1 },
 		"another part":   func(b []byte) { b[0] = 9 },

@@ -10,12 +10,12 @@ import (
 	"macronode/core/types"
 )
 
-func TestHashForgetsNothing(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	s := state.New(limits(), 1)
 	s.LSN, s.At, s.Journal, s.Starts = 1, 2, 3, 4
 	hashcoverage.Every(t, &s, s.Hash, "rec: of the fold at hand, filled anew by each", "batch: of the open frame alone", "Wallet: held to it in its own package", "planes[]: the same", "Idempotency: flipped in its own room", "Keys: flipped in its own room")
 
-	// And each of the three is in the hash of all, by a change that touches nothing else.
+	// A change of one part only changes the hash of the state.
 	for what, change := range map[string]func(*state.State){
 		"the ledger": func(s *state.State) {
 			r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Seq: 1,
@@ -33,13 +33,13 @@ func TestHashForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestCheckSees: it asks all of its machines.
-func TestCheckSees(t *testing.T) {
+// TestCheckVisitsEveryPart: Check reports a violation in any part.
+func TestCheckVisitsEveryPart(t *testing.T) {
 	for what, breaks := range map[string]func(*state.State){
 		"the ledger": func(s *state.State) {
 			r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), ToBalance: types.MinorUnits(1)}
 			r.Identify()
-			s.Wallet.Apply(0, types.TxID{}, &r) // had by ann, issued by nobody
+			s.Wallet.Apply(0, types.TxID{}, &r) // ann has it, but it was not issued
 		},
 		"the API keys": func(s *state.State) {
 			s.Keys.Add(event.Key{ID: 1, Bootstrap: true})
@@ -47,7 +47,7 @@ func TestCheckSees(t *testing.T) {
 		},
 		"the keys seen": func(s *state.State) {
 			for _, key := range []string{"a", "b"} {
-				s.LSN = 9 - s.LSN // the later one in an earlier frame
+				s.LSN = 9 - s.LSN // the later record in an earlier frame
 				r := record.Record{Kind: record.Rejected, Op: event.Issue, Tenant: 1, Key: name(key)}
 				r.Identify()
 				s.Apply(0, &r)
@@ -60,13 +60,13 @@ func TestCheckSees(t *testing.T) {
 			t.Fatal(err)
 		}
 		if breaks(&s); s.Check() == nil {
-			t.Errorf("%s: nothing is seen", what)
+			t.Errorf("%s: Check returns no error", what)
 		}
 	}
 }
 
-// TestFoldAllocatesNothing: the follower and recovery fold every frame there is.
-func TestFoldAllocatesNothing(t *testing.T) {
+// TestFoldDoesNotAllocate: recovery and the read model fold every frame.
+func TestFoldDoesNotAllocate(t *testing.T) {
 	l := limits()
 	l.Idempotency.Keys, l.Idempotency.PerTenant = 256, 256
 	s, key, lsn, body := state.New(l, 1), []byte("key-.."), types.LSN(0), []byte(nil)

@@ -54,7 +54,7 @@ type State struct {
 	Keys        access.Keys
 
 	planes [types.NumPlanes]plane.Plane // nil: not in this program
-	batch  bool                         // the open frame has a batch: what follows are its items
+	batch  bool                         // the open frame has a batch; the following records are its items
 	rec    record.Record                // scratch of Fold
 }
 
@@ -95,13 +95,13 @@ func (s *State) Planes(yield func(plane.Plane) bool) {
 	}
 }
 
-// Open begins the next frame: one without records still moves the time.
+// Open begins the next frame. A frame without records advances the time.
 func (s *State) Open(lsn types.LSN, at types.Time) {
 	types.Assert(lsn == s.LSN+1 && at >= s.At, "state: a frame out of order")
 	s.LSN, s.At, s.batch = lsn, at, false
 }
 
-// Apply makes the index-th record of the open frame so. Its names are identified.
+// Apply applies the index-th record of the open frame. The names of the record are identified.
 func (s *State) Apply(index uint16, r *record.Record) {
 	id := types.NewTxID(s.Journal, types.Position{LSN: s.LSN, Index: index})
 	switch r.Kind {
@@ -126,7 +126,7 @@ func (s *State) Apply(index uint16, r *record.Record) {
 	}
 }
 
-// rememberKeys holds what became of a key, once for all of a batch, and who has a ref.
+// rememberKeys stores the outcome of an idempotency key, once per batch, and the owner of a ref.
 func (s *State) rememberKeys(id types.TxID, r *record.Record) {
 	if r.IsOutcome() && !s.batch {
 		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, command.PriorOutcome{Hash: r.Hash, ID: id, At: s.At})
@@ -135,9 +135,14 @@ func (s *State) rememberKeys(id types.TxID, r *record.Record) {
 	if len(r.Ref.Text) > 0 {
 		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, command.PriorOutcome{ID: id, At: s.At})
 	}
+	p := s.planes[r.Kind.Plane()]
+	for i := range p.Refs(r) {
+		ref, content := p.Ref(r, i)
+		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: ref, Ref: true}, command.PriorOutcome{Hash: content, ID: id, At: s.At})
+	}
 }
 
-// A Savepoint is a point of the open frame, or before it, that Undo returns to.
+// A Savepoint is a point in or before the open frame that Undo returns to.
 type Savepoint struct {
 	lsn         types.LSN
 	at          types.Time
@@ -173,9 +178,9 @@ func (s *State) Commit() {
 	}
 }
 
-// Fold is Open and Apply of a whole body, as it was read: all of it, or an error and
-// nothing. But for ErrRoom: a state that is too small is of no use from there on. Each,
-// if not nil, sees every record before it is applied.
+// Fold is Open and Apply for a whole body that was read. If it returns an error, the state is
+// unchanged, except for ErrRoom: then the state is too small and unusable. If each is not nil, it
+// is called for every record before the record is applied.
 func (s *State) Fold(body []byte, each func(types.Position, *record.Record)) error {
 	h, rest, err := record.OpenWhole(body)
 	if err != nil {
@@ -205,7 +210,7 @@ func (s *State) Fold(body []byte, each func(types.Position, *record.Record)) err
 	return nil
 }
 
-// fits reports that there is a row for all that r needs.
+// fits reports whether there is a row for everything that r needs.
 func (s *State) fits(r *record.Record) bool {
 	more := 0
 	if r.IsOutcome() && !s.batch {
@@ -213,6 +218,9 @@ func (s *State) fits(r *record.Record) bool {
 	}
 	if len(r.Ref.Text) > 0 {
 		more++
+	}
+	if p := s.planes[r.Kind.Plane()]; p != nil {
+		more += p.Refs(r)
 	}
 	switch {
 	case r.Kind == record.KeysForgotten:
@@ -271,7 +279,7 @@ func (s *State) Check() error {
 func (s *State) Render(to []byte, f *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {
 	kind, err := record.KindAt(f.Body, index)
 	if err != nil {
-		return receipt.Render(to, f, index) // it reports what is wrong
+		return receipt.Render(to, f, index) // Render returns the error
 	}
 	p := s.planes[kind.Plane()]
 	switch {

@@ -24,14 +24,14 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// desk does with a request what a node does, and nothing else that a node does: it
-// looks up, decides and records in one step. It keeps the frames.
-type desk struct {
+// machine handles a request as a node does, without the rest of a node: it looks up, decides and
+// records in one step. It keeps the frames.
+type machine struct {
 	tb
 	state  state.State
 	frames [][]byte
 	body   []byte // of the open frame
-	batch  bool   // which has one
+	batch  bool   // the open frame has a batch
 }
 
 func limits() state.Limits {
@@ -44,43 +44,43 @@ func limits() state.Limits {
 	}
 }
 
-func newDesk(t tb) *desk { return &desk{tb: t, state: state.New(limits(), 1)} }
+func newMachine(t tb) *machine { return &machine{tb: t, state: state.New(limits(), 1)} }
 
-func (d *desk) open(at types.Time) {
+func (d *machine) open(at types.Time) {
 	lsn := d.state.LSN + 1
 	d.state.Open(lsn, max(at, d.state.At))
 	d.body, d.batch = record.Begin(nil, lsn, d.state.At), false
 }
 
-func (d *desk) add(r record.Record) types.Position {
+func (d *machine) add(r record.Record) types.Position {
 	r.Identify()
 	var index uint16
 	d.body, index = record.Add(d.body, 0, &r)
 	d.state.Apply(index, &r)
 	place := types.Position{LSN: d.state.LSN, Index: index}
-	if r.IsOutcome() && !d.batch { // its key knows where it is
+	if r.IsOutcome() && !d.batch { // its key has the position
 		id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Hash, command.PriorOutcome{}, d.state.At)
 		if id != types.NewTxID(d.state.Journal, place) || !found || err != nil {
-			d.Fatalf("%v at %v: its key says %v, %v, %v", r.Kind, place, id, found, err)
+			d.Fatalf("%v at %v: its key has %v, %v, %v", r.Kind, place, id, found, err)
 		}
 		d.batch = r.Kind == record.Batched
 	}
 	if len(r.Ref.Text) > 0 { // so does its ref
-		id, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, types.TxID{})
-		if id != types.NewTxID(d.state.Journal, place) || !used {
-			d.Fatalf("%v at %v: its ref says %v, %v", r.Kind, place, id, used)
+		id, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, command.PriorOutcome{})
+		if id.ID != types.NewTxID(d.state.Journal, place) || !used {
+			d.Fatalf("%v at %v: its ref has %v, %v", r.Kind, place, id, used)
 		}
 	}
 	return place
 }
 
-func (d *desk) close() []byte {
+func (d *machine) close() []byte {
 	d.frames = append(d.frames, d.body)
 	return d.body
 }
 
-// frame is one with these records.
-func (d *desk) frame(at types.Time, records ...record.Record) []byte {
+// frame returns a frame with some records.
+func (d *machine) frame(at types.Time, records ...record.Record) []byte {
 	d.open(at)
 	for _, r := range records {
 		d.add(r)
@@ -88,8 +88,8 @@ func (d *desk) frame(at types.Time, records ...record.Record) []byte {
 	return d.close()
 }
 
-// ask is a frame of one request's own, if it is to be recorded.
-func (d *desk) ask(at types.Time, q *event.Request) (p types.Position, replayed bool, why event.Problem) {
+// submit makes a frame for one request, if the request is recorded.
+func (d *machine) submit(at types.Time, q *event.Request) (p types.Position, replayed bool, why event.Problem) {
 	r, p, replayed, why := d.decide(at, q)
 	if r.Kind != 0 {
 		d.open(at)
@@ -99,8 +99,8 @@ func (d *desk) ask(at types.Time, q *event.Request) (p types.Position, replayed 
 	return p, replayed, why
 }
 
-// decide is the outcome of q: a record, the place of one, or a problem.
-func (d *desk) decide(at types.Time, q *event.Request) (r record.Record, p types.Position, replayed bool, why event.Problem) {
+// decide returns the outcome of q: a record, the position of an earlier one, or a problem.
+func (d *machine) decide(at types.Time, q *event.Request) (r record.Record, p types.Position, replayed bool, why event.Problem) {
 	q.Seal(nil)
 	if err := q.Validate(); err != nil {
 		d.Fatalf("%v", err)
@@ -115,8 +115,8 @@ func (d *desk) decide(at types.Time, q *event.Request) (r record.Record, p types
 	case d.state.Idempotency.Admit(q.Tenant, rows) != nil:
 		return r, p, false, event.IdempotencyCapacity
 	}
-	r = d.wish(q, &q.Item)
-	if _, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: q.Ref.ID, Ref: true}, types.TxID{}); rows > 1 && used {
+	r = d.pending(q, &q.Item)
+	if _, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: q.Ref.ID, Ref: true}, command.PriorOutcome{}); rows > 1 && used {
 		return record.Record{}, p, false, event.RefUsed
 	}
 	if why = d.state.Wallet.Ledger.Decide(max(at, d.state.At), &r); why == event.None {
@@ -128,8 +128,8 @@ func (d *desk) decide(at types.Time, q *event.Request) (r record.Record, p types
 	return record.Record{Kind: record.Rejected, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Hash: q.Hash, Problem: why, Nonce: r.Nonce}, p, false, why
 }
 
-// wish is the record of an operation before it is decided.
-func (d *desk) wish(q *event.Request, item *event.Item) record.Record {
+// pending returns the record of an operation before its decision.
+func (d *machine) pending(q *event.Request, item *event.Item) record.Record {
 	return record.Record{Op: item.Op, Tenant: q.Tenant, Key: q.Key, Hash: q.Hash, From: item.From, To: item.To, Asset: item.Asset,
 		Amount: item.Amount, Nonce: item.Nonce, ExpiresAt: item.ExpiresAt, Hold: item.Hold, Ref: item.Ref}
 }
@@ -148,19 +148,19 @@ func transfer(key, from, to string, amount uint64, nonce types.Nonce) *event.Req
 		Item: event.Item{Op: event.Transfer, From: name(from), To: name(to), Asset: name("EUR"), Amount: types.MinorUnits(amount), Nonce: nonce}}
 }
 
-// life draws what happens to a desk.
-type life struct {
-	*desk
+// run draws random requests.
+type run struct {
+	*machine
 	pick  func(n int) int
 	at    types.Time
 	keys  types.KeyID
 	asked map[string]*event.Request
 }
 
-func (l *life) request() *event.Request {
+func (l *run) request() *event.Request {
 	key := string(rune('a' + l.pick(20)))
 	if was := l.asked[key]; was != nil && l.pick(2) == 0 {
-		return was // the same again
+		return was // a retry
 	}
 	q := issue(key, []string{"ann", "bob", "cy"}[l.pick(3)], uint64(1+l.pick(1100)))
 	q.Tenant = types.Tenant(1 + l.pick(3))
@@ -180,8 +180,8 @@ func (l *life) request() *event.Request {
 	return q
 }
 
-// step is one frame more, or a request that is not recorded.
-func (l *life) step() (body []byte) {
+// step makes one more frame, or a request that is not recorded.
+func (l *run) step() (body []byte) {
 	l.at += types.Time(l.pick(9_000))
 	before := len(l.frames)
 	switch l.pick(15) {
@@ -208,7 +208,7 @@ func (l *life) step() (body []byte) {
 		if upto, any := l.state.Idempotency.Evictable(l.at, l.state.LSN, 3); any {
 			l.frame(l.at, record.Record{Kind: record.KeysForgotten, Upto: upto})
 		}
-	case 6: // several of one frame
+	case 6: // several requests in one frame
 		l.open(l.at)
 		for range 1 + l.pick(3) {
 			if r, _, _, _ := l.decide(l.at, l.request()); r.Kind != 0 {
@@ -217,7 +217,7 @@ func (l *life) step() (body []byte) {
 		}
 		l.close()
 	default:
-		l.ask(l.at, l.request())
+		l.submit(l.at, l.request())
 	}
 	if len(l.frames) == before {
 		return nil
@@ -225,8 +225,8 @@ func (l *life) step() (body []byte) {
 	return l.frames[before]
 }
 
-// batch is a frame of several operations under one key.
-func (l *life) batch() {
+// batch makes a frame of several operations under one key.
+func (l *run) batch() {
 	q := l.request()
 	q.Seal(nil)
 	if _, found := l.state.Idempotency.Find(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, command.PriorOutcome{}, l.at); found || l.state.Idempotency.Admit(q.Tenant, 5) != nil {
@@ -238,8 +238,8 @@ func (l *life) batch() {
 		item := l.request()
 		item.Tenant, item.Key, item.Hash = q.Tenant, q.Key, q.Hash
 		item.Seal(nil)
-		r := l.wish(item, &item.Item)
-		_, used := l.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: r.Ref.ID, Ref: true}, types.TxID{})
+		r := l.pending(item, &item.Item)
+		_, used := l.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: r.Ref.ID, Ref: true}, command.PriorOutcome{})
 		if why := l.state.Wallet.Ledger.Decide(l.state.At, &r); why != event.None || used && len(r.Ref.Text) > 0 {
 			r.Kind, r.Problem, r.Ref = record.Rejected, max(why, event.AmountLimitExceeded), types.Name{}
 		}
@@ -248,8 +248,8 @@ func (l *life) batch() {
 	l.close()
 }
 
-// grant makes a key, or ends one, or all.
-func (l *life) grant() {
+// grant creates a key, or revokes one or all.
+func (l *run) grant() {
 	switch what := l.pick(4); {
 	case what < 2 && l.state.Keys.Admit() == nil:
 		l.keys++
@@ -265,10 +265,10 @@ func (l *life) grant() {
 	}
 }
 
-// walk lives, and holds that whoever folds the frames has the same, wherever its
-// tables place a row, and goes on from a copy as from itself.
-func walk(t tb, pick func(n int) int, steps int) *life {
-	l := &life{desk: newDesk(t), pick: pick, asked: map[string]*event.Request{}}
+// walk makes random frames. A state with another seed that folds them is equal, and a copy
+// behaves like the original.
+func walk(t tb, pick func(n int) int, steps int) *run {
+	l := &run{machine: newMachine(t), pick: pick, asked: map[string]*event.Request{}}
 	folded, copied := state.New(limits(), types.Hash64(pick(1<<30))), state.New(state.Limits{}, 0)
 	for range steps {
 		was := l.state.Hash()
@@ -294,7 +294,7 @@ func walk(t tb, pick func(n int) int, steps int) *life {
 			t.Fatalf("frame %v of%s: folded %x (%v), not %x (%v); the copy: %v", l.state.LSN, kinds(body), folded.Hash(), folded.Check(), l.state.Hash(), l.state.Check(), copied.Check())
 		}
 		if copied.Hash() != left {
-			t.Fatalf("frame %v changed what was copied before", l.state.LSN)
+			t.Fatalf("frame %v changed an earlier copy", l.state.LSN)
 		}
 	}
 	return l
@@ -308,30 +308,30 @@ func kinds(body []byte) (all string) {
 	return all
 }
 
-// sees holds that each record is shown in its place, before it is so.
+// checkSees checks that each record is passed before it is applied.
 func sees(t tb, body []byte, s *state.State) func(types.Position, *record.Record) {
-	next, was, told := uint16(0), s.Hash(), true
+	next, was, replied := uint16(0), s.Hash(), true
 	return func(p types.Position, r *record.Record) {
 		var want record.Record
 		h, err := record.Read(body, next, &want)
 		if want.Identify(); err != nil || (p != types.Position{LSN: h.LSN, Index: next}) || !reflect.DeepEqual(*r, want) {
 			t.Fatalf("at %v: %+v, not %+v, %v", p, *r, want, err)
 		}
-		if next > 0 && told && s.Hash() == was || r.IsMovement() && s.Wallet.Seq(r.Tenant) != r.Seq-1 {
+		if next > 0 && replied && s.Hash() == was || r.IsMovement() && s.Wallet.Seq(r.Tenant) != r.Seq-1 {
 			t.Fatalf("%v is shown too early or too late", p)
 		}
-		next, was, told = next+1, s.Hash(), r.Kind != record.Rejected // of a batch, it changes nothing
+		next, was, replied = next+1, s.Hash(), r.Kind != record.Rejected // an item of a batch changes nothing
 	}
 }
 
-func TestFolds(t *testing.T) {
+func TestFoldMatchesDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		walk(t, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 40)
 	})
 }
 
-// TestFoldsAll: longer lives, of which every kind of record is a part.
-func TestFoldsAll(t *testing.T) {
+// TestFoldMatchesDecisionsLong uses longer runs, which contain every kind of record.
+func TestFoldMatchesDecisionsLong(t *testing.T) {
 	seen := map[record.Kind]int{}
 	for seed := range uint64(10) {
 		dice := types.NewRand(seed)
@@ -354,11 +354,11 @@ func TestFoldsAll(t *testing.T) {
 	}
 }
 
-// TestFoldRefuses: what is not the next frame, whole, changes nothing at all.
-func TestFoldRefuses(t *testing.T) {
-	d := newDesk(t)
+// TestFoldRejectsInvalidFrames: a frame that is not next or not whole changes nothing.
+func TestFoldRejectsInvalidFrames(t *testing.T) {
+	d := newMachine(t)
 	d.frame(1000, record.Record{Kind: record.Started, Journal: 7})
-	d.ask(2000, issue("a", "ann", 10))
+	d.submit(2000, issue("a", "ann", 10))
 	third := d.frame(3000, record.Record{Kind: record.BootstrapKeyCreated, APIKey: &event.Key{ID: 1}}, record.Record{Kind: record.KeysForgotten, Upto: 1})
 	begin := func(lsn types.LSN, at types.Time) []byte { return record.Begin(nil, lsn, at) }
 
@@ -401,10 +401,10 @@ func TestFoldRefuses(t *testing.T) {
 	}
 }
 
-// TestFoldNeedsRoom: a journal that was written with larger limits is refused, at the
-// first record without room; with room enough, exactly enough, it is not. What one
-// tenant may have is no matter: that is for what comes.
-func TestFoldNeedsRoom(t *testing.T) {
+// TestFoldReturnsErrRoom: a journal that was written with larger limits is rejected at the first
+// record without room; with exactly enough room it is folded. The limits of a tenant do not
+// matter: they apply to new requests.
+func TestFoldReturnsErrRoom(t *testing.T) {
 	dice := types.NewRand(3)
 	l := walk(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 300)
 	fold := func(within state.Limits) (state.State, error) {
@@ -454,10 +454,9 @@ func TestFoldNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestWhoseJournal: a start says whose frames these are, and so does a restore: from
-// there on this is another journal.
-func TestWhoseJournal(t *testing.T) {
-	d := newDesk(t)
+// TestStartAndRestoreSetJournal: a start record and a restore record set the ID of the journal.
+func TestStartAndRestoreSetJournal(t *testing.T) {
+	d := newMachine(t)
 	for i, c := range []struct {
 		record record.Record
 		id     types.JournalID
@@ -473,13 +472,13 @@ func TestWhoseJournal(t *testing.T) {
 			t.Errorf("after frame %d: journal %d, %d starts", i+1, d.state.Journal, d.state.Starts)
 		}
 	}
-	if d.state.Wallet.Hash() != newDesk(t).state.Wallet.Hash() {
+	if d.state.Wallet.Hash() != newMachine(t).state.Wallet.Hash() {
 		t.Error("the ledger is another")
 	}
 }
 
-// TestOpenIsInOrder: a frame out of order is our own bug, where it is not read.
-func TestOpenIsInOrder(t *testing.T) {
+// TestOpenPanicsOutOfOrder: an LSN out of order panics.
+func TestOpenPanicsOutOfOrder(t *testing.T) {
 	for what, open := range map[string]func(*state.State){
 		"the same":     func(s *state.State) { s.Open(1, 10) },
 		"one too far":  func(s *state.State) { s.Open(3, 10) },
@@ -498,13 +497,13 @@ func TestOpenIsInOrder(t *testing.T) {
 	}
 }
 
-// TestApplyAllocatesNothing: neither the records nor the frames around them.
-func TestApplyAllocatesNothing(t *testing.T) {
+// TestApplyDoesNotAllocate covers records and frames.
+func TestApplyDoesNotAllocate(t *testing.T) {
 	l := limits()
 	l.Ledger.MaxAmount, l.Ledger.MaxDailyDebit = types.MaxSupply(), types.MaxSupply()
 	s := state.New(l, 1)
-	d := &desk{tb: t, state: s}
-	d.ask(0, issue("a", "ann", 1_000_000))
+	d := &machine{tb: t, state: s}
+	d.submit(0, issue("a", "ann", 1_000_000))
 	r, _, _, why := d.decide(0, transfer("b", "ann", "bob", 1, 1))
 	if why != event.None {
 		t.Fatal(why)

@@ -21,17 +21,31 @@ type Address [32]byte
 
 // ParseAddress returns the address that s is the text of. An address has one text only: uppercase
 // digits are an error.
-func ParseAddress(s string) (a Address, err error) {
-	if len(s) != AddressLen || s[:len(Scheme)] != Scheme {
+func ParseAddress(s string) (a Address, err error) { return parseAddress(s) }
+
+func parseAddress[T ~string | ~[]byte](s T) (a Address, err error) {
+	if len(s) != AddressLen || string(s[:len(Scheme)]) != Scheme {
 		return a, ErrAddress
 	}
-	for _, c := range []byte(s[len(Scheme):]) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+	for i := range a {
+		hi, lo := digit(s[len(Scheme)+2*i]), digit(s[len(Scheme)+2*i+1])
+		if hi > 15 || lo > 15 {
 			return a, ErrAddress
 		}
+		a[i] = hi<<4 | lo
 	}
-	_, err = hex.Decode(a[:], []byte(s[len(Scheme):]))
-	return a, err
+	return a, nil
+}
+
+// digit returns the value of a lowercase hexadecimal digit, or 16.
+func digit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	}
+	return 16
 }
 
 // AppendText appends the text of a to b.

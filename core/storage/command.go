@@ -9,17 +9,24 @@ import (
 	"macronode/core/types"
 )
 
-// MaxObject is the size of the largest object: 5 GiB.
-const MaxObject = 5 << 30
-
-// MaxBucket is the length of the longest bucket name in bytes.
-const MaxBucket = 63
+// Limits that no configuration changes.
+const (
+	MaxObject = 5 << 30 // bytes of an object
+	MaxBucket = 63      // bytes of the name of a bucket
+	MaxName   = 1024    // bytes of the name of an object
+	MaxMeta   = 4 << 10 // bytes of the metadata of an object
+	MaxPart   = 10_000  // the highest number of a part of an upload
+)
 
 // Why a command is invalid.
 var (
-	ErrBucket = errors.New("bucket: must be 3..63 of a-z 0-9 . -, and must begin and end with a letter or a digit")
-	ErrSize   = errors.New("object: must have at most 5 GiB")
-	ErrFile   = errors.New("object: names no file")
+	ErrBucket   = errors.New("bucket: must be 3..63 of a-z 0-9 . -, and must begin and end with a letter or a digit")
+	ErrName     = errors.New("object: the name must have 1..1024 bytes; a name that is an address must be that of the content")
+	ErrSize     = errors.New("object: must have at most 5 GiB")
+	ErrFile     = errors.New("object: names no file")
+	ErrMeta     = errors.New("object: the metadata must have at most 4 KiB")
+	ErrPart     = errors.New("part: the number must be 1..10000")
+	ErrNoUpload = errors.New("upload: names no upload")
 )
 
 // CheckBucket returns why s is not the name of a bucket.
@@ -39,7 +46,10 @@ func CheckBucket[T ~string | ~[]byte](s T) error {
 }
 
 // Bucket returns the bucket with a name.
-func Bucket(name string) types.Name {
+func Bucket(name string) types.Name { return ObjectName(name) }
+
+// ObjectName returns the name of an object in a bucket.
+func ObjectName(name string) types.Name {
 	return types.Name{ID: digest.Name([]byte(name)), Text: []byte(name)}
 }
 
@@ -47,61 +57,214 @@ func Bucket(name string) types.Name {
 // is never used again: a file that no row names and no upload is writing is garbage.
 type File uint64
 
-// Put stores an object in a bucket. Its content is already durable in a file. A bucket that holds the
-// object already keeps it: the reply then says that nothing was created.
+// An ETag is the entity tag of an object with a name: the MD5 digest of its content, or of the
+// digests of its parts.
+type ETag struct {
+	MD5   [16]byte
+	Parts uint16 // 0: the object was stored in one piece
+}
+
+// A Match is a condition on the entry that a Put replaces.
+type Match struct {
+	Absent bool           // there is no object with the name
+	At     types.Position // not zero: the object was stored by the record at this position
+}
+
+// Put stores an object in a bucket. Its content is already durable in a file.
 //
-// Put needs no idempotency key, because its address says what it stores.
+// Without a name the object is stored under the text of its address, and the bucket is made if it does
+// not exist. A bucket that holds the object already keeps it: the reply then says that nothing was
+// created. With a name, the bucket must exist (NotFound), and an object with that name is replaced.
+// PreconditionFailed reports that Match does not hold.
+//
+// A Put with an Upload completes it: all its parts are removed. InProgress reports that a part
+// was put after Revision.
+//
+// Put needs no idempotency key: a retry stores the same content again.
 type Put struct {
 	command.Header
 	Bucket  types.Name
+	Name    types.Name // of the object; no text: the text of its address
 	Address Address
 	Size    uint64 // bytes
-	File    File
-	Replace bool // the file of the object, because it is lost or damaged
+	File    File   // 0: that of an object that exists; NotFound if it does not
+	Replace bool   // the file of the object, because it is lost or damaged
+
+	ETag  ETag
+	Meta  []byte // of an object with a name; the adapter encodes it
+	Match Match
+
+	Upload   UploadID // 0: none
+	Revision uint32   // of the upload, when its parts were read
 }
 
 // Delete removes an object from a bucket. Its reply is NotFound if the bucket does not hold it.
 type Delete struct {
 	command.Header
 	Bucket  types.Name
+	Name    types.Name // no text: the text of Address
+	Address Address    // of an object without a name
+}
+
+// CreateBucket makes a bucket that exists while it is empty. Its reply is PreconditionFailed if it
+// exists already.
+type CreateBucket struct {
+	command.Header
+	Bucket types.Name
+}
+
+// DeleteBucket removes an empty bucket. Its reply is NotFound if there is none, and
+// PreconditionFailed if it holds an object or has an upload in progress.
+type DeleteBucket struct {
+	command.Header
+	Bucket types.Name
+}
+
+// BeginUpload begins an object that is stored in parts. The position of its record is the ID of the
+// upload. Its reply is NotFound if the bucket does not exist.
+type BeginUpload struct {
+	command.Header
+	Bucket types.Name
+	Name   types.Name
+	Meta   []byte // of the object
+}
+
+// PutPart stores a part of an upload, whose content is already durable in a file. A part with the same
+// number is replaced. Its reply is NotFound if there is no such upload of that name.
+type PutPart struct {
+	command.Header
+	Bucket  types.Name
+	Name    types.Name
+	Upload  UploadID
+	Number  uint16
 	Address Address
+	Size    uint64
+	File    File // 0: that of an object that exists; NotFound if it does not
+	Replace bool
+	ETag    ETag
+}
+
+// AbortUpload ends an upload and removes its parts. Its reply is NotFound if there is no such upload of
+// that name.
+type AbortUpload struct {
+	command.Header
+	Bucket types.Name
+	Name   types.Name
+	Upload UploadID
 }
 
 // Plane is the storage plane.
-func (*Put) Plane() types.Plane    { return types.PlaneStorage }
-func (*Delete) Plane() types.Plane { return types.PlaneStorage }
+func (*Put) Plane() types.Plane          { return types.PlaneStorage }
+func (*Delete) Plane() types.Plane       { return types.PlaneStorage }
+func (*CreateBucket) Plane() types.Plane { return types.PlaneStorage }
+func (*DeleteBucket) Plane() types.Plane { return types.PlaneStorage }
+func (*BeginUpload) Plane() types.Plane  { return types.PlaneStorage }
+func (*PutPart) Plane() types.Plane      { return types.PlaneStorage }
+func (*AbortUpload) Plane() types.Plane  { return types.PlaneStorage }
 
 // ValidateFields returns why c is invalid.
 func (c *Put) ValidateFields() error {
+	named := len(c.Name.Text) > 0
 	switch {
-	case len(c.Bucket.Text) == 0 || len(c.Bucket.Text) > MaxBucket:
+	case !fits(c.Bucket, MaxBucket):
 		return ErrBucket
 	case c.Size > MaxObject:
 		return ErrSize
-	case c.File == 0:
+	case c.File == 0 && !named:
 		return ErrFile
+	case named && !fits(c.Name, MaxName), !named && (len(c.Meta) > 0 || c.Upload != UploadID{} || c.Match != Match{}):
+		return ErrName
+	case len(c.Meta) > MaxMeta:
+		return ErrMeta
+	}
+	if a, err := parseAddress(c.Name.Text); err == nil && a != c.Address {
+		return ErrName
 	}
 	return nil
 }
 
 // ValidateFields returns why c is invalid.
 func (c *Delete) ValidateFields() error {
-	if len(c.Bucket.Text) == 0 || len(c.Bucket.Text) > MaxBucket {
+	switch {
+	case !fits(c.Bucket, MaxBucket):
+		return ErrBucket
+	case len(c.Name.Text) > MaxName:
+		return ErrName
+	}
+	return nil
+}
+
+// ValidateFields returns why c is invalid.
+func (c *CreateBucket) ValidateFields() error { return checkBucketText(c.Bucket) }
+
+// ValidateFields returns why c is invalid.
+func (c *DeleteBucket) ValidateFields() error { return checkBucketText(c.Bucket) }
+
+// ValidateFields returns why c is invalid.
+func (c *BeginUpload) ValidateFields() error {
+	if len(c.Meta) > MaxMeta {
+		return ErrMeta
+	}
+	if _, err := parseAddress(c.Name.Text); err == nil {
+		return ErrName // the content of an upload is not known at its begin
+	}
+	return checkNames(c.Bucket, c.Name)
+}
+
+// ValidateFields returns why c is invalid.
+func (c *PutPart) ValidateFields() error {
+	switch {
+	case c.Size > MaxObject:
+		return ErrSize
+	case c.Number == 0 || c.Number > MaxPart:
+		return ErrPart
+	case c.Upload == UploadID{}:
+		return ErrNoUpload
+	}
+	return checkNames(c.Bucket, c.Name)
+}
+
+// ValidateFields returns why c is invalid.
+func (c *AbortUpload) ValidateFields() error {
+	if (c.Upload == UploadID{}) {
+		return ErrNoUpload
+	}
+	return checkNames(c.Bucket, c.Name)
+}
+
+func checkNames(bucket, name types.Name) error {
+	if !fits(name, MaxName) {
+		return ErrName
+	}
+	return checkBucketText(bucket)
+}
+
+func checkBucketText(bucket types.Name) error {
+	if !fits(bucket, MaxBucket) {
 		return ErrBucket
 	}
 	return nil
 }
 
-// Seal computes the digests of c, outside of the step.
-func (c *Put) Seal() { c.Header.Hash = seal(&c.Header, c.Bucket, c.Address, kindStored, c.Size) }
+// fits reports whether a name has text of at most limit bytes.
+func fits(n types.Name, limit int) bool { return len(n.Text) > 0 && len(n.Text) <= limit }
+
+// Seal computes the digests of c, outside of the step. The number of the file and Replace are not part
+// of the request: a retry uploads to another file.
+func (c *Put) Seal() {
+	c.Hash = seal(&c.Header, kindStored, c.Address, c.Size, c.Bucket, c.Name)
+}
 
 // Seal computes the digests of c, outside of the step.
-func (c *Delete) Seal() { c.Header.Hash = seal(&c.Header, c.Bucket, c.Address, kindDeleted, 0) }
+func (c *Delete) Seal() { c.Hash = seal(&c.Header, kindDeleted, c.Address, 0, c.Bucket, c.Name) }
 
-// seal returns the digest of a request. The number of the file and Replace are not part of it:
-// a retry uploads to another file.
-func seal(h *command.Header, bucket types.Name, a Address, kind uint8, size uint64) types.RequestHash {
+// seal returns the digest of a request. Names are separated by a zero byte; a request without the
+// name of an object has the digest that it has always had.
+func seal(h *command.Header, kind uint8, a Address, size uint64, bucket, name types.Name) types.RequestHash {
 	h.Key.ID = digest.Name(h.Key.Text)
 	b := append(append([]byte{kind}, a[:]...), bucket.Text...)
+	if len(name.Text) > 0 {
+		b = append(append(b, 0), name.Text...)
+	}
 	return digest.RequestHash(binary.LittleEndian.AppendUint64(b, size))
 }

@@ -451,6 +451,29 @@ func payload(kind uint8, object int, size, file uint64, tenant, bucket storage.U
 	return record.Record{Kind: record.PlaneKind(types.PlaneStorage, kind), Tenant: 1, Payload: append(b, name...)}
 }
 
+// TestFileOfKnownObject: a put of an object that is stored already names the file that is there, unless it replaces that.
+func TestFileOfKnownObject(t *testing.T) {
+	for _, replace := range [...]bool{false, true} {
+		rapid.Check(t, func(t *rapid.T) {
+			s := newNames(t, map[string]bool{})
+			for n, bucket := range [...]string{"photos", "books"} {
+				c := &storage.Put{Header: s.next(1), Bucket: storage.Bucket(bucket), Address: address(1), Size: size(1), File: storage.File(n + 1), Replace: replace}
+				var reply event.Reply
+				if s.plane.Decide(s.time, c, s, &reply); reply.Problem != event.None {
+					t.Fatal(reply.Problem.Code())
+				}
+			}
+			want := storage.File(1)
+			if replace {
+				want = 2
+			}
+			if o, _ := s.plane.Find(address(1)); o.File != want {
+				t.Fatalf("file %d, want %d", o.File, want)
+			}
+		})
+	}
+}
+
 // TestFitsRejectsWhatDoesNotContinue: records are read from disks.
 func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
 	p := storage.New(storage.Limits{Objects: 1, Holdings: 2, Buckets: 3}, 1)
@@ -460,7 +483,7 @@ func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
 	problem := payload(1, 1, 10, 5, u(10, 1), u(10, 1), "photos")
 	problem.Problem = event.Forbidden
 	for what, r := range map[string]record.Record{
-		"another kind":              payload(3, 1, 10, 5, u(10, 1), u(10, 1), "photos"),
+		"another kind":              payload(12, 1, 10, 5, u(10, 1), u(10, 1), "photos"),
 		"a problem":                 problem,
 		"stored twice":              payload(0, 1, 10, 5, u(20, 2), u(20, 2), "photos"),
 		"another size":              payload(0, 1, 11, 5, u(21, 2), u(11, 1), "books"),
@@ -506,7 +529,7 @@ func TestLoadRejects(t *testing.T) {
 		kind uint8
 		b    []byte
 		want error
-	}{{1, object, nil}, {1, object, plane.ErrRow}, {2, held, nil}, {2, held, plane.ErrRow}, {3, object, plane.ErrRow}, {1, object[:40], plane.ErrRow}, {2, held[:40], plane.ErrRow}} {
+	}{{1, object, nil}, {1, object, plane.ErrRow}, {2, held, nil}, {2, held, plane.ErrRow}, {7, object, plane.ErrRow}, {1, object[:40], plane.ErrRow}, {2, held[:40], plane.ErrRow}} {
 		if err := p.Load(row.kind, row.b); !errors.Is(err, row.want) {
 			t.Errorf("row %d of %d bytes: %v, want %v", row.kind, len(row.b), err, row.want)
 		}

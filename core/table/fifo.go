@@ -2,7 +2,7 @@ package table
 
 import "macronode/core/types"
 
-// Fifo maps K to V; rows leave in the order in which they came.
+// Fifo maps K to V. Rows leave in the order in which they were added.
 //
 // Invariants:
 //
@@ -17,7 +17,7 @@ type Fifo[K, V Hashable] struct {
 	count int
 }
 
-// NewFifo takes room for limit rows.
+// NewFifo returns a Fifo with memory for limit rows.
 func NewFifo[K, V Hashable](limit int, seed types.Hash64) Fifo[K, V] {
 	return Fifo[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], limit)}
 }
@@ -25,12 +25,12 @@ func NewFifo[K, V Hashable](limit int, seed types.Hash64) Fifo[K, V] {
 // FifoBytes is the memory that NewFifo takes for limit rows.
 func FifoBytes[K, V Hashable](limit int) int64 { return Bytes[K, V](limit) }
 
-// Len is how many rows there are, Room how many more may come.
+// Len is the number of rows, Room the number of rows that still fit.
 func (f *Fifo[K, V]) Len() int  { return f.count }
 func (f *Fifo[K, V]) Room() int { return len(f.rows) - f.count }
 
-// Hash is the same for the same rows, wherever in the ring they are: that they came
-// in another order, their values must tell.
+// Hash depends on the rows and not on their position in the ring. Their values must encode their
+// order if it matters.
 func (f *Fifo[K, V]) Hash() types.Hash64 { return f.sum }
 
 // Get returns the value of k, or the zero value.
@@ -43,7 +43,7 @@ func (f *Fifo[K, V]) Get(k K) (v V, ok bool) {
 	return f.rows[at-1].val, true
 }
 
-// Push adds k, which is not there yet. The caller has seen that there is room.
+// Push adds k, which must be absent. The caller has checked Room.
 func (f *Fifo[K, V]) Push(k K, v V) {
 	types.Assert(f.Room() > 0, "table: push without room")
 	s, tag := f.find(k)
@@ -55,7 +55,7 @@ func (f *Fifo[K, V]) Push(k K, v V) {
 	f.count++
 }
 
-// Row is the i-th oldest row.
+// Row returns the i-th oldest row.
 func (f *Fifo[K, V]) Row(i int) (K, V) {
 	r := &f.rows[f.at(i)]
 	return r.key, r.val
@@ -63,7 +63,7 @@ func (f *Fifo[K, V]) Row(i int) (K, V) {
 
 // Pop drops the oldest row.
 func (f *Fifo[K, V]) Pop() {
-	types.Assert(f.count > 0, "table: pop of nothing")
+	types.Assert(f.count > 0, "table: pop of an empty Fifo")
 	r := &f.rows[f.head]
 	s, _ := f.find(r.key)
 	f.sum -= r.hash()
@@ -71,9 +71,9 @@ func (f *Fifo[K, V]) Pop() {
 	f.head, f.count = f.at(1), f.count-1
 }
 
-// DropNewest drops the youngest row.
+// DropNewest drops the newest row.
 func (f *Fifo[K, V]) DropNewest() {
-	types.Assert(f.count > 0, "table: unpush of nothing")
+	types.Assert(f.count > 0, "table: DropNewest of an empty Fifo")
 	r := &f.rows[f.at(f.count-1)]
 	s, _ := f.find(r.key)
 	f.sum -= r.hash()
@@ -81,7 +81,7 @@ func (f *Fifo[K, V]) DropNewest() {
 	f.count--
 }
 
-// at is where in the ring the i-th oldest row is, or would be.
+// at returns the ring position of the i-th oldest row, whether or not it exists.
 func (f *Fifo[K, V]) at(i int) int {
 	if i += f.head; i >= len(f.rows) {
 		i -= len(f.rows)
@@ -99,8 +99,8 @@ func (f *Fifo[K, V]) find(k K) (s int, tag uint32) {
 	}
 }
 
-// CopyTo overwrites dst, reusing its memory. What no row stands in is not copied:
-// untouched memory stays untouched.
+// CopyTo overwrites dst, reusing its memory. Free positions are not copied, so that untouched
+// memory stays untouched.
 func (f *Fifo[K, V]) CopyTo(dst *Fifo[K, V]) {
 	rows := dst.rows
 	if len(rows) != len(f.rows) {

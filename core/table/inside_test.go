@@ -9,41 +9,40 @@ import (
 	"macronode/core/types"
 )
 
-// TestHashForgetsNothing: of a table, only the sum is hashed, and the sum is of whole
-// rows.
-func TestHashForgetsNothing(t *testing.T) {
+// TestHashCoversEveryField shows that the hash of a table is the sum over whole rows.
+func TestHashCoversEveryField(t *testing.T) {
 	r := row[types.NameHash, types.Amount]{}
 	hashcoverage.Every(t, &r, func() types.Hash64 { return r.hash() })
 	tab := New[types.NameHash, types.Amount](2, 1)
-	hashcoverage.Every(t, &tab, tab.Hash, "seed: of the slots", "index: finds rows", "rows: the sum stands for them",
+	hashcoverage.Every(t, &tab, tab.Hash, "seed: affects slots only", "index: finds rows", "rows: covered by the sum",
 		"inSavepoint: until Undo or Keep", "savepointRows: until Undo or Keep", "undoLog: until Undo or Keep")
 	fifo := NewFifo[types.NameHash, types.Amount](2, 1)
-	hashcoverage.Every(t, &fifo, fifo.Hash, "seed: of the slots", "index: finds rows", "rows: the sum stands for them",
-		"head: where in the ring", "count: the sum stands for the rows")
+	hashcoverage.Every(t, &fifo, fifo.Hash, "seed: affects slots only", "index: finds rows", "rows: covered by the sum",
+		"head: position in the ring", "count: covered by the sum")
 	pool := NewPool[types.NameHash, types.Amount](2, 1)
-	hashcoverage.Every(t, &pool, pool.Hash, "seed: of the slots", "index: finds rows", "rows: the sum stands for them", "free: where no row is")
+	hashcoverage.Every(t, &pool, pool.Hash, "seed: affects slots only", "index: finds rows", "rows: covered by the sum", "free: places without a row")
 }
 
-// TestPoolCheckFinds: a row that was lost, a sum that is wrong, a place that nobody or
-// that two have.
-func TestPoolCheckFinds(t *testing.T) {
+// TestPoolCheckReportsBrokenInvariants: a lost row, a wrong sum, a place that is neither taken
+// nor free or both.
+func TestPoolCheckReportsBrokenInvariants(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*Pool[types.Tenant, types.Amount])
 		want  error
 	}{
-		"nothing":           {func(*Pool[types.Tenant, types.Amount]) {}, nil},
+		"unchanged":         {func(*Pool[types.Tenant, types.Amount]) {}, nil},
 		"slots":             {func(p *Pool[types.Tenant, types.Amount]) { clear(p.index.slots) }, ErrFreeList},
 		"seed":              {func(p *Pool[types.Tenant, types.Amount]) { p.seed = 2 }, ErrUnreachableRow},
 		"places":            {func(p *Pool[types.Tenant, types.Amount]) { p.rows[0], p.rows[2] = p.rows[2], p.rows[0] }, ErrUnreachableRow},
 		"keys":              {func(p *Pool[types.Tenant, types.Amount]) { p.rows[2].key = p.rows[0].key }, ErrUnreachableRow},
-		"a slot beyond":     {func(p *Pool[types.Tenant, types.Amount]) { p.index.slots[home(p, 0)].at = 9 }, ErrUnreachableRow},
+		"slot past rows":    {func(p *Pool[types.Tenant, types.Amount]) { p.index.slots[home(p, 0)].at = 9 }, ErrUnreachableRow},
 		"two of one place":  {func(p *Pool[types.Tenant, types.Amount]) { p.index.slots[home(p, 0)].at = 3 }, ErrUnreachableRow},
 		"value":             {func(p *Pool[types.Tenant, types.Amount]) { p.rows[2].val.Lo++ }, ErrHashSum},
 		"sum":               {func(p *Pool[types.Tenant, types.Amount]) { p.sum++ }, ErrHashSum},
 		"a place forgotten": {func(p *Pool[types.Tenant, types.Amount]) { p.free = p.free[:0] }, ErrFreeList},
 		"free and taken":    {func(p *Pool[types.Tenant, types.Amount]) { p.free[0] = 0 }, ErrFreeList},
 		"free twice":        {func(p *Pool[types.Tenant, types.Amount]) { p.free = append(p.free, p.free[0]) }, ErrFreeList},
-		"free beyond":       {func(p *Pool[types.Tenant, types.Amount]) { p.free[0] = 9 }, ErrFreeList},
+		"free past rows":    {func(p *Pool[types.Tenant, types.Amount]) { p.free[0] = 9 }, ErrFreeList},
 	} {
 		pool := NewPool[types.Tenant, types.Amount](4, 1)
 		for k := range types.Tenant(3) {
@@ -57,14 +56,14 @@ func TestPoolCheckFinds(t *testing.T) {
 	}
 }
 
-// home is the slot of k.
+// home returns the slot of k.
 func home(p *Pool[types.Tenant, types.Amount], k types.Tenant) int {
 	s, _ := p.find(k)
 	return s
 }
 
-// TestCheckFinds: a row that was lost, and a sum that is wrong.
-func TestCheckFinds(t *testing.T) {
+// TestCheckReportsBrokenInvariants: a lost row and a wrong sum.
+func TestCheckReportsBrokenInvariants(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*Table[types.Tenant, types.Amount], *Fifo[types.Tenant, types.Amount])
 		want  error
@@ -109,9 +108,9 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// TestBytes: what a table says that it takes is what it has taken, and its slots are
-// at most half full.
-func TestBytes(t *testing.T) {
+// TestBytesMatchesMemory shows that Bytes is the memory that a table takes, and that its slots
+// are at most half full.
+func TestBytesMatchesMemory(t *testing.T) {
 	for _, limit := range []int{0, 1, 4, 5, 1000, 1024, 1025} {
 		tab, fifo := New[types.Tenant, types.Amount](limit, 0), NewFifo[types.Tenant, types.Amount](limit, 0)
 		slots := len(tab.index.slots)
@@ -125,11 +124,11 @@ func TestBytes(t *testing.T) {
 		pool := NewPool[types.Tenant, types.Amount](limit, 0)
 		if got := PoolBytes[types.Tenant, types.Amount](limit); len(pool.index.slots) != slots || cap(pool.rows) != limit ||
 			got != want+4*int64(cap(pool.free)) || cap(pool.free) != limit {
-			t.Errorf("a pool of %d places says that it takes %d bytes", limit, got)
+			t.Errorf("PoolBytes(%d) is %d", limit, got)
 		}
 		tab.ReserveUndo(limit)
 		if got := UndoBytes[types.Amount](limit); got != int64(cap(tab.undoLog))*int64(unsafe.Sizeof(change[types.Amount]{})) || cap(tab.undoLog) != limit {
-			t.Errorf("a log of %d changes says that it takes %d bytes", limit, got)
+			t.Errorf("UndoBytes(%d) is %d", limit, got)
 		}
 	}
 }

@@ -7,24 +7,24 @@ import (
 	"macronode/core/types"
 )
 
-// Pool maps K to V; any row may leave. A row stays in its place while it is there, and
-// the place that was left last is the next to be taken: what comes and goes, taken back
-// in the opposite order, comes to the places where it was.
+// Pool maps K to V. Any row can leave. A row keeps its place until it leaves, and the place that
+// was freed last is taken next: undoing additions and removals in the opposite order restores
+// every place.
 //
 // Invariants:
 //
 //	T1  every row is found from its key
 //	T2  sum is the sum of the rows' hashes
-//	T3  every place that was ever taken is taken or free, and not both
+//	T3  every place below Capacity is either taken or free
 type Pool[K, V Hashable] struct {
 	seed  types.Hash64
 	sum   types.Hash64
 	index index
 	rows  []row[K, V]
-	free  []uint32 // places among rows, the next one last
+	free  []uint32 // places of free rows; the last is taken next
 }
 
-// NewPool takes room for limit rows.
+// NewPool returns a Pool with memory for limit rows.
 func NewPool[K, V Hashable](limit int, seed types.Hash64) Pool[K, V] {
 	return Pool[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], 0, limit), free: make([]uint32, 0, limit)}
 }
@@ -32,30 +32,30 @@ func NewPool[K, V Hashable](limit int, seed types.Hash64) Pool[K, V] {
 // PoolBytes is the memory that NewPool takes for limit rows.
 func PoolBytes[K, V Hashable](limit int) int64 { return Bytes[K, V](limit) + SliceBytes[uint32](limit) }
 
-// SliceBytes is the memory that so many of T take, side by side.
+// SliceBytes is the memory of a slice of many elements of T.
 func SliceBytes[T any](many int) int64 {
 	var one T
 	return int64(many) * int64(unsafe.Sizeof(one))
 }
 
-// Len is how many rows there are, Room how many more may come.
+// Len is the number of rows, Room the number of rows that still fit.
 func (p *Pool[K, V]) Len() int  { return len(p.rows) - len(p.free) }
 func (p *Pool[K, V]) Room() int { return cap(p.rows) - p.Len() }
 
-// Capacity is how many places were ever taken: those below it.
+// Capacity is the number of places that were ever taken. Every place is below it.
 func (p *Pool[K, V]) Capacity() int { return len(p.rows) }
 
-// Hash is the same for the same rows, wherever they are.
+// Hash depends on the rows and not on their places.
 func (p *Pool[K, V]) Hash() types.Hash64 { return p.sum }
 
-// Find is the place of k's row.
+// Find returns the place of k's row.
 func (p *Pool[K, V]) Find(k K) (place uint32, ok bool) {
 	s, _ := p.find(k)
 	at := p.index.slots[s].at
 	return at - 1, at != 0
 }
 
-// Row is the row at a place that is taken.
+// Row returns the row at a place that is taken.
 func (p *Pool[K, V]) Row(place uint32) (K, V) { return p.rows[place].key, p.rows[place].val }
 
 // At returns the row at a place below Capacity, if one is there.
@@ -67,8 +67,7 @@ func (p *Pool[K, V]) At(place uint32) (k K, v V, taken bool) {
 	return r.key, r.val, true
 }
 
-// Put adds k, which is not there yet, and says where. The caller has seen that there is
-// room.
+// Put adds k, which must be absent, and returns its place. The caller has checked Room.
 func (p *Pool[K, V]) Put(k K, v V) (place uint32) {
 	types.Assert(p.Room() > 0, "table: put without room")
 	s, tag := p.find(k)
@@ -85,7 +84,15 @@ func (p *Pool[K, V]) Put(k K, v V) (place uint32) {
 	return place
 }
 
-// Drop lets go of the row at a place.
+// Set replaces the value of the row at a place that is taken.
+func (p *Pool[K, V]) Set(place uint32, v V) {
+	r := &p.rows[place]
+	p.sum -= r.hash()
+	r.val = v
+	p.sum += r.hash()
+}
+
+// Drop removes the row at a place.
 func (p *Pool[K, V]) Drop(place uint32) {
 	r := &p.rows[place]
 	s, _ := p.find(r.key)

@@ -1,13 +1,13 @@
-// Package table is the flat map that state is made of: open addressing over dense
-// rows, room taken once, a hash that is kept as it changes.
+// Package table is the flat hash map of the state: open addressing over dense rows, a fixed
+// capacity allocated once, and a hash that is updated with every change.
 //
-//	Table:  key ──► slot ──► place of the row; rows stay where they are for ever
-//	Fifo:   the same over a ring: the oldest row is the only one that leaves
-//	Pool:   the same with free places: any row leaves, and another takes its place
+//	Table:  key ──► slot ──► place of the row; rows keep their places and stay
+//	Fifo:   the same over a ring: only the oldest row leaves
+//	Pool:   the same with free places: any row leaves, and its place is reused
 //
-// There is no Go map in state, because its order is chance and its growth a pause;
-// no pointer leaves, so that CopyTo is a copy. Places depend on history: equal for
-// all who fold one journal, and never a ground for a decision.
+// The state has no Go map: its order is random and its growth is a pause. No row contains a
+// pointer, so that CopyTo is a deep copy. Places depend on history: they are equal in all folds
+// of one journal, and no decision may depend on them.
 package table
 
 import (
@@ -17,31 +17,31 @@ import (
 	"macronode/core/types"
 )
 
-// What Check may find.
+// The errors that Check returns.
 var (
 	ErrUnreachableRow = errors.New("T1: a row is not found from its key")
 	ErrHashSum        = errors.New("T2: the sum is not that of the rows")
 	ErrFreeList       = errors.New("T3: a place is neither taken nor free, or both") // of a Pool
 )
 
-// Table maps K to V, and keeps every row it was given but for those that came last.
+// Table maps K to V. Rows stay; only the newest can be dropped.
 //
 // Invariants:
 //
 //	T1  every row is found from its key
 //	T2  sum is the sum of the rows' hashes
 type Table[K, V Hashable] struct {
-	seed  types.Hash64 // of the slots only: a stranger's names must not pile up
+	seed  types.Hash64 // of the slots only: names that a caller chooses must not collide
 	sum   types.Hash64
 	index index
 	rows  []row[K, V]
 
 	inSavepoint   bool
-	savepointRows int         // how many rows there were at the Mark
-	undoLog       []change[V] // of those, what changed since, the latest last
+	savepointRows int         // number of rows at the savepoint
+	undoLog       []change[V] // previous values of those rows, the latest last
 }
 
-// change is a value that a row had.
+// change is the previous value of a row.
 type change[V Hashable] struct {
 	place uint32
 	val   V
@@ -54,7 +54,7 @@ type row[K, V Hashable] struct {
 
 func (r *row[K, V]) hash() types.Hash64 { return r.val.HashInto(r.key.HashInto(0)) }
 
-// New takes room for limit rows.
+// New returns a Table with memory for limit rows.
 func New[K, V Hashable](limit int, seed types.Hash64) Table[K, V] {
 	return Table[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], 0, limit)}
 }
@@ -64,20 +64,21 @@ func Bytes[K, V Hashable](limit int) int64 {
 	return int64(limit)*int64(unsafe.Sizeof(row[K, V]{})) + int64(slotsFor(limit))*int64(unsafe.Sizeof(slot{}))
 }
 
-// ReserveUndo takes room to come back: for so many changes of rows after a Mark.
+// ReserveUndo allocates memory for a number of changes of rows between Savepoint and Undo or
+// Commit.
 func (t *Table[K, V]) ReserveUndo(changes int) { t.undoLog = make([]change[V], 0, changes) }
 
-// UndoBytes is the memory that Log takes.
+// UndoBytes is the memory that ReserveUndo takes.
 func UndoBytes[V Hashable](changes int) int64 { return SliceBytes[change[V]](changes) }
 
-// Len is how many rows there are, Room how many more may come.
+// Len is the number of rows, Room the number of rows that still fit.
 func (t *Table[K, V]) Len() int  { return len(t.rows) }
 func (t *Table[K, V]) Room() int { return cap(t.rows) - len(t.rows) }
 
-// Hash is the same for the same rows, in whatever order they came.
+// Hash depends on the rows and not on their order.
 func (t *Table[K, V]) Hash() types.Hash64 { return t.sum }
 
-// Find is the place of k's row.
+// Find returns the place of k's row.
 func (t *Table[K, V]) Find(k K) (place uint32, ok bool) {
 	s, _ := t.find(k)
 	at := t.index.slots[s].at
@@ -92,11 +93,10 @@ func (t *Table[K, V]) Get(k K) (v V, ok bool) {
 	return v, false
 }
 
-// Row is the row at a place.
+// Row returns the row at a place.
 func (t *Table[K, V]) Row(place uint32) (K, V) { return t.rows[place].key, t.rows[place].val }
 
-// Put sets the value of k and says where its row is. The caller has seen that
-// there is room.
+// Put sets the value of k and returns the place of its row. The caller has checked Room.
 func (t *Table[K, V]) Put(k K, v V) (place uint32) {
 	s, tag := t.find(k)
 	if at := t.index.slots[s].at; at != 0 {
@@ -111,7 +111,7 @@ func (t *Table[K, V]) Put(k K, v V) (place uint32) {
 	return place
 }
 
-// Set changes the value of the row at a place.
+// Set replaces the value of the row at a place.
 func (t *Table[K, V]) Set(place uint32, v V) {
 	r := &t.rows[place]
 	if t.inSavepoint && int(place) < t.savepointRows {
@@ -123,7 +123,7 @@ func (t *Table[K, V]) Set(place uint32, v V) {
 	t.sum += r.hash()
 }
 
-// Savepoint begins to note what changes; Undo takes it all back, Keep keeps it.
+// Savepoint starts to log changes. Undo reverts them, Commit keeps them.
 func (t *Table[K, V]) Savepoint() {
 	types.Assert(!t.inSavepoint, "table: marked twice")
 	t.inSavepoint, t.savepointRows = true, len(t.rows)
@@ -146,9 +146,9 @@ func (t *Table[K, V]) Commit() {
 	t.inSavepoint, t.undoLog = false, t.undoLog[:0]
 }
 
-// DropLast drops the row that came last.
+// DropLast drops the newest row.
 func (t *Table[K, V]) DropLast() {
-	types.Assert(len(t.rows) > 0, "table: unput of nothing")
+	types.Assert(len(t.rows) > 0, "table: DropLast of an empty Table")
 	r := &t.rows[len(t.rows)-1]
 	s, _ := t.find(r.key)
 	t.sum -= r.hash()
@@ -156,7 +156,7 @@ func (t *Table[K, V]) DropLast() {
 	t.rows = t.rows[:len(t.rows)-1]
 }
 
-// find is the slot of k, or the free one where it belongs.
+// find returns the slot of k, or the free slot where it belongs.
 func (t *Table[K, V]) find(k K) (s int, tag uint32) {
 	tag = uint32(k.HashInto(t.seed))
 	for s = t.index.first(tag); ; s = t.index.next(s) {

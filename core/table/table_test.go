@@ -12,8 +12,8 @@ import (
 	"macronode/core/types"
 )
 
-// number spreads well; clash has but three places to go, so that rows are pushed
-// past each other, and tags are the same for many.
+// number spreads well. clash has three hashes, so that rows are displaced and many tags are
+// equal.
 type (
 	number uint32
 	clash  uint32
@@ -22,44 +22,44 @@ type (
 func (n number) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(n)) }
 func (c clash) HashInto(h types.Hash64) types.Hash64  { return h.Mix(uint64(c % 3)) }
 
-func TestTableAgrees(t *testing.T) {
-	t.Run("number", func(t *testing.T) { rapid.Check(t, tableAgrees[number]) })
-	t.Run("clash", func(t *testing.T) { rapid.Check(t, tableAgrees[clash]) })
+func TestTableMatchesMap(t *testing.T) {
+	t.Run("number", func(t *testing.T) { rapid.Check(t, compareTable[number]) })
+	t.Run("clash", func(t *testing.T) { rapid.Check(t, compareTable[clash]) })
 }
 
-// tableAgrees walks a table and a plain map through the same random life.
-func tableAgrees[K interface {
+// compareTable compares a table with a map under random operations.
+func compareTable[K interface {
 	~uint32
 	table.Hashable
 }](t *rapid.T) {
 	limit, changes := rapid.IntRange(0, 20).Draw(t, "limit"), rapid.IntRange(0, 6).Draw(t, "changes")
 	seed := types.Hash64(rapid.Uint64().Draw(t, "seed"))
-	tab, twin, places := table.New[K, number](limit, seed), map[K]number{}, map[K]uint32{}
+	tab, model, places := table.New[K, number](limit, seed), map[K]number{}, map[K]uint32{}
 	tab.ReserveUndo(changes)
 	spare := table.New[K, number](3, 0)
 	var (
 		marked bool
-		then   map[K]number // at the mark
-		noted  int          // changes since, of rows that were there
+		then   map[K]number // at the savepoint
+		logged int          // changes of older rows since
 	)
 	set := func(t *rapid.T, k K, v number, do func()) {
 		if _, known := then[k]; marked && known {
-			if noted == changes {
+			if logged == changes {
 				mustBreak(t, "a change more than may be taken back", do)
 				return
 			}
-			noted++
+			logged++
 		}
 		do()
-		twin[k] = v
+		model[k] = v
 	}
 	key := rapid.Uint32Range(0, 29)
 	value := rapid.Custom(func(t *rapid.T) number { return number(rapid.Uint32().Draw(t, "value")) })
 	t.Repeat(map[string]func(*rapid.T){
 		"put": func(t *rapid.T) {
 			k, v := K(key.Draw(t, "key")), value.Draw(t, "value")
-			_, known := twin[k]
-			if !known && len(twin) == limit {
+			_, known := model[k]
+			if !known && len(model) == limit {
 				mustBreak(t, "a put without room", func() { tab.Put(k, v) })
 				return
 			}
@@ -72,16 +72,16 @@ func tableAgrees[K interface {
 			})
 		},
 		"set": func(t *rapid.T) {
-			if len(twin) == 0 {
+			if len(model) == 0 {
 				t.Skip("no row")
 			}
-			k := rapid.SampledFrom(slices.Sorted(maps.Keys(twin))).Draw(t, "key")
+			k := rapid.SampledFrom(slices.Sorted(maps.Keys(model))).Draw(t, "key")
 			v := value.Draw(t, "value")
 			set(t, k, v, func() { tab.Set(places[k], v) })
 		},
-		"unput": func(t *rapid.T) {
-			if len(twin) == 0 {
-				mustBreak(t, "an unput of nothing", tab.DropLast)
+		"drop last": func(t *rapid.T) {
+			if len(model) == 0 {
+				mustBreak(t, "DropLast of an empty table", tab.DropLast)
 				return
 			}
 			if marked {
@@ -89,7 +89,7 @@ func tableAgrees[K interface {
 			}
 			last, _ := tab.Row(uint32(tab.Len() - 1))
 			tab.DropLast()
-			delete(twin, last)
+			delete(model, last)
 			delete(places, last)
 		},
 		"mark": func(t *rapid.T) {
@@ -99,12 +99,12 @@ func tableAgrees[K interface {
 				return
 			}
 			tab.Savepoint()
-			marked, then, noted = true, maps.Clone(twin), 0
+			marked, then, logged = true, maps.Clone(model), 0
 		},
 		"undo": func(t *rapid.T) {
 			if !marked {
-				mustBreak(t, "an undo of nothing", tab.Undo)
-				mustBreak(t, "a keep of nothing", tab.Commit)
+				mustBreak(t, "Undo without a savepoint", tab.Undo)
+				mustBreak(t, "Commit without a savepoint", tab.Commit)
 				return
 			}
 			if marked = false; rapid.Bool().Draw(t, "keep") {
@@ -112,16 +112,16 @@ func tableAgrees[K interface {
 				return
 			}
 			tab.Undo()
-			twin = then
-			maps.DeleteFunc(places, func(k K, _ uint32) bool { _, known := twin[k]; return !known })
+			model = then
+			maps.DeleteFunc(places, func(k K, _ uint32) bool { _, known := model[k]; return !known })
 		},
-		"copy": func(t *rapid.T) { // the copy lives on, what was copied is spoilt
+		"copy": func(t *rapid.T) { // the copy is used from here on; the original is overwritten
 			if marked {
 				t.Skip("marked")
 			}
 			tab.CopyTo(&spare)
-			for k := range twin {
-				tab.Set(places[k], ^twin[k])
+			for k := range model {
+				tab.Set(places[k], ^model[k])
 			}
 			for k := range K(30) {
 				if tab.Room() > 0 {
@@ -134,14 +134,14 @@ func tableAgrees[K interface {
 			if err := tab.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if tab.Len() != len(twin) || tab.Room() != limit-len(twin) {
-				t.Fatalf("%d rows and room for %d, the map has %d of %d", tab.Len(), tab.Room(), len(twin), limit)
+			if tab.Len() != len(model) || tab.Room() != limit-len(model) {
+				t.Fatalf("%d rows and room for %d, the map has %d of %d", tab.Len(), tab.Room(), len(model), limit)
 			}
 			for k := range K(30) {
 				v, ok := tab.Get(k)
 				_, found := tab.Find(k)
-				if want, known := twin[k]; v != want || ok != known || found != known {
-					t.Fatalf("%v is %v, %v, the map says %v, %v", k, v, ok, want, known)
+				if want, known := model[k]; v != want || ok != known || found != known {
+					t.Fatalf("%v is %v, %v, the map has %v, %v", k, v, ok, want, known)
 				}
 				if !ok {
 					continue
@@ -151,15 +151,15 @@ func tableAgrees[K interface {
 					t.Fatalf("%v is at %d, was put at %d; there is %v: %v", k, place, places[k], atK, atV)
 				}
 			}
-			if again := rebuilt(t, twin); again != tab.Hash() {
+			if again := rebuilt(t, model); again != tab.Hash() {
 				t.Fatalf("hash %x, put in another order %x", tab.Hash(), again)
 			}
 		},
 	})
 }
 
-// rebuilt is the hash of the same rows, put in some order into a table of another
-// size and seed, over values that were others.
+// rebuilt returns the hash of the same rows, put in another order into a table of another size
+// and seed, over other values.
 func rebuilt[K interface {
 	~uint32
 	table.Hashable
@@ -178,19 +178,19 @@ func rebuilt[K interface {
 func mustBreak(t *rapid.T, what string, do func()) {
 	defer func() {
 		if _, ok := recover().(types.InvariantError); !ok {
-			t.Fatalf("%s was let pass", what)
+			t.Fatalf("%s: no panic", what)
 		}
 	}()
 	do()
 }
 
-func TestFifoAgrees(t *testing.T) {
-	t.Run("number", func(t *testing.T) { rapid.Check(t, fifoAgrees[number]) })
-	t.Run("clash", func(t *testing.T) { rapid.Check(t, fifoAgrees[clash]) })
+func TestFifoMatchesSlice(t *testing.T) {
+	t.Run("number", func(t *testing.T) { rapid.Check(t, compareFifo[number]) })
+	t.Run("clash", func(t *testing.T) { rapid.Check(t, compareFifo[clash]) })
 }
 
-// fifoAgrees walks a fifo and a plain slice through the same random life.
-func fifoAgrees[K interface {
+// compareFifo compares a Fifo with a slice under random operations.
+func compareFifo[K interface {
 	~uint32
 	table.Hashable
 }](t *rapid.T) {
@@ -199,42 +199,42 @@ func fifoAgrees[K interface {
 		val number
 	}
 	limit := rapid.IntRange(0, 9).Draw(t, "limit")
-	fifo, twin := table.NewFifo[K, number](limit, types.Hash64(rapid.Uint64().Draw(t, "seed"))), []row{}
+	fifo, model := table.NewFifo[K, number](limit, types.Hash64(rapid.Uint64().Draw(t, "seed"))), []row{}
 	spare := table.NewFifo[K, number](3, 0)
 	key := rapid.Uint32Range(0, 29)
-	find := func(k K) int { return slices.IndexFunc(twin, func(r row) bool { return r.key == k }) }
+	find := func(k K) int { return slices.IndexFunc(model, func(r row) bool { return r.key == k }) }
 	push := func(t *rapid.T) {
 		k, v := K(key.Draw(t, "key")), number(rapid.Uint32().Draw(t, "value"))
 		switch {
-		case len(twin) == limit:
+		case len(model) == limit:
 			mustBreak(t, "a push without room", func() { fifo.Push(k, v) })
 		case find(k) >= 0:
 			mustBreak(t, "a second push", func() { fifo.Push(k, v) })
 		default:
 			fifo.Push(k, v)
-			twin = append(twin, row{k, v})
+			model = append(model, row{k, v})
 		}
 	}
 	t.Repeat(map[string]func(*rapid.T){
 		"push":  push,
 		"again": push,
 		"pop": func(t *rapid.T) {
-			if len(twin) == 0 {
-				mustBreak(t, "a pop of nothing", fifo.Pop)
+			if len(model) == 0 {
+				mustBreak(t, "Pop of an empty Fifo", fifo.Pop)
 				return
 			}
 			fifo.Pop()
-			twin = twin[1:]
+			model = model[1:]
 		},
-		"unpush": func(t *rapid.T) {
-			if len(twin) == 0 {
-				mustBreak(t, "an unpush of nothing", fifo.DropNewest)
+		"drop newest": func(t *rapid.T) {
+			if len(model) == 0 {
+				mustBreak(t, "DropNewest of an empty Fifo", fifo.DropNewest)
 				return
 			}
 			fifo.DropNewest()
-			twin = twin[:len(twin)-1]
+			model = model[:len(model)-1]
 		},
-		"copy": func(*rapid.T) { // the copy lives on, what was copied is emptied
+		"copy": func(*rapid.T) { // the copy is used from here on; the original is emptied
 			fifo.CopyTo(&spare)
 			for fifo.Len() > 0 {
 				fifo.Pop()
@@ -248,11 +248,11 @@ func fifoAgrees[K interface {
 			if err := fifo.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if fifo.Len() != len(twin) || fifo.Room() != limit-len(twin) {
-				t.Fatalf("%d rows and room for %d, the slice has %d of %d", fifo.Len(), fifo.Room(), len(twin), limit)
+			if fifo.Len() != len(model) || fifo.Room() != limit-len(model) {
+				t.Fatalf("%d rows and room for %d, the slice has %d of %d", fifo.Len(), fifo.Room(), len(model), limit)
 			}
 			fresh := table.NewFifo[K, number](limit, 99)
-			for i, want := range twin {
+			for i, want := range model {
 				if k, v := fifo.Row(i); k != want.key || v != want.val {
 					t.Fatalf("row %d is %v: %v, want %v", i, k, v, want)
 				}
@@ -263,7 +263,7 @@ func fifoAgrees[K interface {
 			}
 			for k := range K(30) {
 				v, ok := fifo.Get(k)
-				if i := find(k); ok != (i >= 0) || ok && v != twin[i].val || !ok && v != 0 {
+				if i := find(k); ok != (i >= 0) || ok && v != model[i].val || !ok && v != 0 {
 					t.Fatalf("%v is %v, %v, in the slice at %d", k, v, ok, i)
 				}
 			}
@@ -271,37 +271,37 @@ func fifoAgrees[K interface {
 	})
 }
 
-func TestPoolAgrees(t *testing.T) {
-	t.Run("number", func(t *testing.T) { rapid.Check(t, poolAgrees[number]) })
-	t.Run("clash", func(t *testing.T) { rapid.Check(t, poolAgrees[clash]) })
+func TestPoolMatchesMap(t *testing.T) {
+	t.Run("number", func(t *testing.T) { rapid.Check(t, comparePool[number]) })
+	t.Run("clash", func(t *testing.T) { rapid.Check(t, comparePool[clash]) })
 }
 
-// poolAgrees walks a pool and a plain map through the same random life.
-func poolAgrees[K interface {
+// comparePool compares a Pool with a map under random operations.
+func comparePool[K interface {
 	~uint32
 	table.Hashable
 }](t *rapid.T) {
 	limit := rapid.IntRange(0, 9).Draw(t, "limit")
-	pool, twin, places := table.NewPool[K, number](limit, types.Hash64(rapid.Uint64().Draw(t, "seed"))), map[K]number{}, map[K]uint32{}
+	pool, model, places := table.NewPool[K, number](limit, types.Hash64(rapid.Uint64().Draw(t, "seed"))), map[K]number{}, map[K]uint32{}
 	spare := table.NewPool[K, number](3, 0)
 	key := rapid.Uint32Range(0, 29)
 	put := func(t *rapid.T) {
 		k, v := K(key.Draw(t, "key")), number(rapid.Uint32().Draw(t, "value"))
-		_, known := twin[k]
+		_, known := model[k]
 		switch {
-		case len(twin) == limit:
+		case len(model) == limit:
 			mustBreak(t, "a put without room", func() { pool.Put(k, v) })
 		case known:
 			mustBreak(t, "a second put", func() { pool.Put(k, v) })
 		default:
-			twin[k], places[k] = v, pool.Put(k, v)
+			model[k], places[k] = v, pool.Put(k, v)
 		}
 	}
 	some := func(t *rapid.T) K {
-		if len(twin) == 0 {
+		if len(model) == 0 {
 			t.Skip("no row")
 		}
-		return rapid.SampledFrom(slices.Sorted(maps.Keys(twin))).Draw(t, "key")
+		return rapid.SampledFrom(slices.Sorted(maps.Keys(model))).Draw(t, "key")
 	}
 	t.Repeat(map[string]func(*rapid.T){
 		"put":   put,
@@ -310,25 +310,25 @@ func poolAgrees[K interface {
 			k := some(t)
 			pool.Drop(places[k])
 			mustBreak(t, "a second drop", func() { pool.Drop(places[k]) })
-			delete(twin, k)
+			delete(model, k)
 			delete(places, k)
 		},
-		"there and back": func(t *rapid.T) { // several leave, and come back in the opposite order
+		"remove and restore": func(t *rapid.T) { // several rows leave and return in the opposite order
 			var gone []K
-			for range rapid.IntRange(0, len(twin)).Draw(t, "many") {
+			for range rapid.IntRange(0, len(model)).Draw(t, "many") {
 				k := some(t)
 				pool.Drop(places[k])
 				gone = append(gone, k)
-				delete(twin, k)
+				delete(model, k)
 			}
 			for _, k := range slices.Backward(gone) {
 				if place := pool.Put(k, number(k)); place != places[k] {
 					t.Fatalf("%v came back to %d from %d", k, place, places[k])
 				}
-				twin[k] = number(k)
+				model[k] = number(k)
 			}
 		},
-		"copy": func(*rapid.T) { // the copy lives on, what was copied is filled
+		"copy": func(*rapid.T) { // the copy is used from here on; the original is filled
 			pool.CopyTo(&spare)
 			for k := range K(limit) {
 				if _, known := pool.Find(100 + k); !known && pool.Room() > 0 {
@@ -341,12 +341,12 @@ func poolAgrees[K interface {
 			if err := pool.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if pool.Len() != len(twin) || pool.Room() != limit-len(twin) || pool.Capacity() < len(twin) {
-				t.Fatalf("%d rows in %d places and room for %d, the map has %d of %d", pool.Len(), pool.Capacity(), pool.Room(), len(twin), limit)
+			if pool.Len() != len(model) || pool.Room() != limit-len(model) || pool.Capacity() < len(model) {
+				t.Fatalf("%d rows in %d places and room for %d, the map has %d of %d", pool.Len(), pool.Capacity(), pool.Room(), len(model), limit)
 			}
 			for k := range K(30) {
 				place, ok := pool.Find(k)
-				want, known := twin[k]
+				want, known := model[k]
 				if ok != known || ok && place != places[k] {
 					t.Fatalf("%v is at %d, %v; the map has it at %d, %v", k, place, ok, places[k], known)
 				}
@@ -357,16 +357,15 @@ func poolAgrees[K interface {
 					t.Fatalf("at %d is %v: %v, want %v: %v", place, atK, atV, k, want)
 				}
 			}
-			if again := rebuilt(t, twin); again != pool.Hash() {
+			if again := rebuilt(t, model); again != pool.Hash() {
 				t.Fatalf("hash %x, of a table %x", pool.Hash(), again)
 			}
 		},
 	})
 }
 
-// TestRoomIsTakenOnce: a table that is filled, changed, undone, emptied and copied takes no
-// memory.
-func TestRoomIsTakenOnce(t *testing.T) {
+// TestOperationsDoNotAllocate fills, changes, undoes, empties and copies a table.
+func TestOperationsDoNotAllocate(t *testing.T) {
 	const limit = 100
 	tab, tabCopy := table.New[number, number](limit, 1), table.New[number, number](limit, 1)
 	fifo, fifoCopy := table.NewFifo[number, number](limit, 1), table.NewFifo[number, number](limit, 1)

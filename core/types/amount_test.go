@@ -9,13 +9,13 @@ import (
 	"macronode/core/types"
 )
 
-// large is a as a number without a limit.
+// large returns a as a big.Int.
 func large(a types.Amount) *big.Int {
 	n := new(big.Int).Lsh(new(big.Int).SetUint64(a.Hi), 64)
 	return n.Or(n, new(big.Int).SetUint64(a.Lo))
 }
 
-// anyAmount favours what lies at the edges of both halves.
+// anyAmount prefers values at the edges of both halves.
 func anyAmount() *rapid.Generator[types.Amount] {
 	half := rapid.OneOf(rapid.Just[uint64](0), rapid.Just(^uint64(0)), rapid.Uint64Range(0, 9),
 		rapid.Uint64Range(^uint64(0)-9, ^uint64(0)), rapid.Uint64())
@@ -24,8 +24,8 @@ func anyAmount() *rapid.Generator[types.Amount] {
 	})
 }
 
-// TestAmountAgrees holds the arithmetic of 128 bits against that without a limit.
-func TestAmountAgrees(t *testing.T) {
+// TestAmountMatchesBigInt compares 128-bit arithmetic with math/big.
+func TestAmountMatchesBigInt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := anyAmount().Draw(t, "a"), anyAmount().Draw(t, "b")
 		x, y := large(a), large(b)
@@ -33,7 +33,7 @@ func TestAmountAgrees(t *testing.T) {
 			t.Errorf("%v < %v is %v", a, b, a.Less(b))
 		}
 		if a.IsZero() != (x.Sign() == 0) {
-			t.Errorf("%v is nothing: %v", a, a.IsZero())
+			t.Errorf("IsZero(%v) is %v", a, a.IsZero())
 		}
 		want := new(big.Int).Add(x, y)
 		if sum, ok := a.Add(b); ok != (want.BitLen() <= 128) || ok && large(sum).Cmp(want) != 0 {
@@ -52,8 +52,9 @@ func TestAmountAgrees(t *testing.T) {
 	})
 }
 
-// TestAmountWants: what is canonical decimal below 2^128 is an amount, all else none.
-func TestAmountWants(t *testing.T) {
+// TestParseAmountAcceptsCanonicalOnly accepts canonical decimals below 2^128 and rejects
+// everything else.
+func TestParseAmountAcceptsCanonicalOnly(t *testing.T) {
 	for text, want := range map[string]types.Amount{
 		"0":                    {},
 		"1":                    {Lo: 1},

@@ -31,24 +31,28 @@ const (
 	DependencySampler                    // the disk and the clock are sampled
 	DependencyUpstreams                  // each required upstream has passed a health check
 
-	JournalStalled // a flush takes longer than journal.stall_threshold
-	JournalFailed  // a flush failed: no write until a restart
-	DiskFull       // less than journal.min_free_bytes is free
-	ClockUntrusted // the machine's clock is not trusted
-	CrashLoop      // a service restarts too often
-	StartTimeout   // a dependency missed the start deadline
-	IndexBehind    // the index is down or behind, or the idempotency window fills because the index is slow
-	CircuitOpen    // the circuit breaker of an upstream is open or half-open
-	ConfigRejected // the last configuration was rejected
-	NoEndpoint     // all endpoints of an upstream fail their health checks
-	JournalDamaged // a durable frame that is not needed for the state could not be read
+	JournalStalled     // a flush takes longer than journal.stall_threshold
+	JournalFailed      // a flush failed: no write until a restart
+	DiskFull           // less than journal.min_free_bytes is free
+	ClockUntrusted     // the machine's clock is not trusted
+	CrashLoop          // a service restarts too often
+	StartTimeout       // a dependency missed the start deadline
+	IndexBehind        // the index is down or behind, or the idempotency window fills because the index is slow
+	CircuitOpen        // the circuit breaker of an upstream is open or half-open
+	ConfigRejected     // the last configuration was rejected
+	NoEndpoint         // all endpoints of an upstream fail their health checks
+	JournalDamaged     // a durable frame that is not needed for the state could not be read
+	ObjectsUnavailable // the files of objects cannot be read
+	UploadsRefused     // the files of objects cannot be written
+	ProviderFailed     // a provider of objects cannot be used
 
 	numConditions // number of conditions
 )
 
 func (c Condition) String() string {
 	return [numConditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
-		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint", "journal_damaged"}[c]
+		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint", "journal_damaged",
+		"objects_unavailable", "uploads_refused", "provider_failed"}[c]
 }
 
 // Conditions is a set of conditions.

@@ -13,7 +13,7 @@ import (
 	"macronode/core/types"
 )
 
-// grammars say the same as the checks, in another language.
+// grammars are the rules of the checks as regular expressions.
 var grammars = []struct {
 	name  string
 	check func(string) error
@@ -27,8 +27,8 @@ var grammars = []struct {
 	{"label", types.CheckLabel[string], types.ErrLabel, regexp.MustCompile(`\A[A-Za-z0-9_:.-]{1,64}\z`)},
 }
 
-// TestNamesAgree: each byte, at each place, and each length.
-func TestNamesAgree(t *testing.T) {
+// TestNamesMatchGrammar tries each byte at each position, and each length.
+func TestNamesMatchGrammar(t *testing.T) {
 	for _, g := range grammars {
 		agree := func(s string) {
 			err := g.check(s)
@@ -48,8 +48,9 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// TestParty: the ledger's own accounts are accounts, and nobody's to move money of.
-func TestParty(t *testing.T) {
+// TestReservedAccountsAreNotUserAccounts shows that a reserved account is valid but not for
+// callers.
+func TestReservedAccountsAreNotUserAccounts(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		asset string
@@ -87,9 +88,8 @@ func TestParty(t *testing.T) {
 	}
 }
 
-// TestMemo: UTF-8 of at most 256 bytes, and of all characters those that are no
-// controls.
-func TestMemo(t *testing.T) {
+// TestCheckMemo accepts UTF-8 of at most 256 bytes without control characters.
+func TestCheckMemo(t *testing.T) {
 	for r := range unicode.MaxRune + 1 {
 		if !utf8.ValidRune(r) {
 			continue
@@ -110,7 +110,7 @@ func TestMemo(t *testing.T) {
 		"\xc2\x20":                     false,
 		"a\xff":                        false,
 		"\xed\xa0\x80":                 false, // a surrogate
-		"\xc0\xaf":                     false, // longer than it need be
+		"\xc0\xaf":                     false, // overlong encoding
 		"tab\tno":                      false,
 		strings.Repeat("m", 256):       true,
 		strings.Repeat("m", 257):       false,

@@ -13,13 +13,13 @@ import (
 	"macronode/core/types"
 )
 
-// isPatterns says the same as ParsePatterns, in another language.
+// isPatterns is ParsePatterns as a regular expression.
 func isPatterns(s string) bool {
 	grammar := regexp.MustCompile(`\A(?:(?:[A-Za-z0-9:/_-]{1,256}\*?|\*)(?:,(?:[A-Za-z0-9:/_-]{1,256}\*?|\*))*)?\z`)
 	return len(s) <= types.MaxPatterns && grammar.MatchString(s)
 }
 
-// covers says what Covers shall, the dumb way.
+// covers is Covers without optimisation.
 func covers(patterns, name string) bool {
 	if patterns == "" {
 		return true
@@ -30,7 +30,7 @@ func covers(patterns, name string) bool {
 	})
 }
 
-func TestPatternsWant(t *testing.T) {
+func TestParsePatterns(t *testing.T) {
 	long := strings.Repeat("a", types.MaxPatterns)
 	for text, good := range map[string]bool{
 		"":                   true,
@@ -60,7 +60,7 @@ func TestPatternsWant(t *testing.T) {
 	} {
 		p, err := types.ParsePatterns(text)
 		if good != isPatterns(text) {
-			t.Fatalf("%q: the grammar says %v", text, !good)
+			t.Fatalf("%q: the grammar has %v", text, !good)
 		}
 		if (err == nil) != good || err != nil && !errors.Is(err, types.ErrPatterns) {
 			t.Errorf("%q: %v", text, err)
@@ -74,7 +74,7 @@ func TestPatternsWant(t *testing.T) {
 	}
 }
 
-// TestCovers: exact names, beginnings, and of an empty list every name.
+// TestCovers tries exact names, prefixes and an empty list, which covers every name.
 func TestCovers(t *testing.T) {
 	for _, c := range []struct {
 		patterns, name string
@@ -90,7 +90,7 @@ func TestCovers(t *testing.T) {
 		{"ann*", "ann", true},
 		{"ann*", "anne", true},
 		{"ann*", "an", false},
-		{"*", "anybody", true},
+		{"*", "any-name", true},
 		{"bob,ann", "ann", true},
 		{"bob,ann", "bob", true},
 		{"bob,ann", "bob,ann", false},
@@ -111,8 +111,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestPatternsAgree with what says the same the dumb way.
-func TestPatternsAgree(t *testing.T) {
+// TestPatternsMatchModel compares Covers with the simple version.
+func TestPatternsMatchModel(t *testing.T) {
 	hit, missed, refused := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ab:]{0,3}\*?(,[ab:]{0,3}\*?){0,4}`).Draw(t, "patterns")
@@ -142,8 +142,9 @@ func TestPatternsAgree(t *testing.T) {
 	}
 }
 
-// TestLabels: what they were made of, and flat: equal ones are one value.
-func TestLabels(t *testing.T) {
+// TestLabelsCompareEqual shows that a label keeps its text, and that equal texts are equal
+// values.
+func TestLabelsCompareEqual(t *testing.T) {
 	long := strings.Repeat("z", types.MaxLabel)
 	for _, s := range []string{"", "a", "till-1", long[1:], long} {
 		l := types.NewLabel(s)
@@ -156,30 +157,30 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestFlatTextsAreMixedWhole: every byte of them, and how many there are.
-func TestFlatTextsAreMixedWhole(t *testing.T) {
+// TestTextHashesCoverEveryByte shows that every byte and the length are hashed.
+func TestTextHashesCoverEveryByte(t *testing.T) {
 	l, p := types.NewLabel(strings.Repeat("z", types.MaxLabel)), types.Patterns{}
-	hashcoverage.Every(t, &l, func() types.Hash64 { return l.HashInto(1) }, "size: one beyond the text is no label; lengths are held below")
+	hashcoverage.Every(t, &l, func() types.Hash64 { return l.HashInto(1) }, "size: a larger one is not a valid label; lengths are tested below")
 	if p, err := types.ParsePatterns(strings.Repeat("z", types.MaxPatterns)); err == nil {
 		hashcoverage.Every(t, &p, func() types.Hash64 { return p.HashInto(1) })
 	} else {
 		t.Fatal(err)
 	}
 	var err error
-	said := map[types.Hash64]string{}
+	reported := map[types.Hash64]string{}
 	for n := range types.MaxLabel + 1 {
 		text := strings.Repeat("a", n)
 		l = types.NewLabel(text)
 		if p, err = types.ParsePatterns(text); err != nil {
 			t.Fatal(err)
 		}
-		if was, twice := said[l.HashInto(1)]; twice || l.HashInto(1) == l.HashInto(2) || p.HashInto(1) != l.HashInto(1) {
+		if was, twice := reported[l.HashInto(1)]; twice || l.HashInto(1) == l.HashInto(2) || p.HashInto(1) != l.HashInto(1) {
 			t.Errorf("%q and %q have one hash", text, was)
 		}
-		said[l.HashInto(1)] = text
+		reported[l.HashInto(1)] = text
 	}
 	short, zero := types.NewLabel("a"), types.NewLabel("a\x00")
 	if short.HashInto(1) == zero.HashInto(1) {
-		t.Error("a zero is nothing")
+		t.Error("a trailing zero does not change the hash")
 	}
 }

@@ -7,11 +7,12 @@ import "strconv"
 type Plane uint8
 
 const (
-	PlaneNode    Plane = 0  // the node itself: starts, API keys, the idempotency window
-	PlaneWallet  Plane = 1  // money
-	PlaneStorage Plane = 2  // objects
-	PlaneExample Plane = 15 // examples and tests; no product writes such a record
-	NumPlanes    Plane = 16
+	PlaneNode       Plane = 0  // the node itself: starts, API keys, the idempotency window
+	PlaneWallet     Plane = 1  // money
+	PlaneStorage    Plane = 2  // objects
+	PlaneAccounting Plane = 3  // usage
+	PlaneExample    Plane = 15 // examples and tests; no product writes such a record
+	NumPlanes       Plane = 16
 )
 
 func (p Plane) String() string {
@@ -22,6 +23,8 @@ func (p Plane) String() string {
 		return "wallet"
 	case PlaneStorage:
 		return "storage"
+	case PlaneAccounting:
+		return "accounting"
 	case PlaneExample:
 		return "example"
 	default:

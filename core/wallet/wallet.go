@@ -18,12 +18,15 @@ import (
 
 // Wallet is the durable state of the wallet plane. Decide and CopyTo are those of the plane; the
 // ledger's own are reached through Ledger.
-type Wallet struct{ ledger.Ledger }
+type Wallet struct {
+	ledger.Ledger
+	plane.NoRefs
+}
 
 var _ plane.Plane = (*Wallet)(nil)
 
 // New returns an empty wallet.
-func New(l ledger.Limits, seed types.Hash64) *Wallet { return &Wallet{ledger.New(l, seed)} }
+func New(l ledger.Limits, seed types.Hash64) *Wallet { return &Wallet{Ledger: ledger.New(l, seed)} }
 
 // ID is the wallet's.
 func (*Wallet) ID() types.Plane { return types.PlaneWallet }
@@ -91,7 +94,9 @@ func (w *Wallet) decideItem(at types.Time, in *event.Request, item *event.Item, 
 		ExpiresAt: item.ExpiresAt, Hold: item.Hold, Ref: item.Ref, Memo: item.Memo}
 	used := false
 	if len(item.Ref.Text) > 0 {
-		r.PriorRef, used = f.FindRef(in.Tenant, item.Ref.ID, item.PriorRef)
+		var by command.PriorOutcome
+		by, used = f.FindRef(in.Tenant, item.Ref.ID, command.PriorOutcome{ID: item.PriorRef})
+		r.PriorRef = by.ID
 	}
 	if used {
 		why, r.Nonce = event.RefUsed, 0

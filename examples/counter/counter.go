@@ -67,6 +67,7 @@ func Spec(l Limits) plane.Spec {
 
 // Plane is the state of the plane.
 type Plane struct {
+	plane.NoRefs
 	counters table.Table[key, value]
 	payload  [16 + MaxName]byte // scratch of Decide
 }

@@ -1,6 +1,5 @@
-// Package access is what API keys mean, in the fewest words: a list of who was given
-// what. It shares no code with core/access, so that the two cannot be wrong in the
-// same way.
+// Package access is the reference model of core/access: a list of API keys. It shares no code
+// with core/access, so that both cannot have the same bug.
 package access
 
 import (
@@ -10,35 +9,35 @@ import (
 	"macronode/core/types"
 )
 
-// Key is a key, and all that is known of it.
+// Key is an API key and its history.
 type Key struct {
 	ID               types.KeyID
 	Tenant           types.Tenant
 	Label            string
 	Scopes           []string
-	Accounts, Assets string // names with commas between; a last * stands for any rest; none: all
+	Accounts, Assets string // names separated by commas; a trailing * matches any rest; empty: all
 	Expires          types.Time
 	Boot, Revoked    bool
 }
 
-// Item is something that somebody wants to do.
+// Item is an operation to authorize.
 type Item struct{ Op, From, To, Asset string }
 
-// State is everybody's keys, oldest first.
+// State has all keys, oldest first.
 type State struct {
 	Limit int
 	Keys  []Key
 }
 
-// Full reports that no other key can be added.
+// Full reports whether no further key can be added.
 func (s *State) Full() bool { return len(s.Keys) == s.Limit }
 
-// Known reports that a key was ever called so.
+// Known reports whether a key ever had this ID.
 func (s *State) Known(id types.KeyID) bool {
 	return slices.ContainsFunc(s.Keys, func(k Key) bool { return k.ID == id })
 }
 
-// Revoke ends one key, Disown all that there are.
+// Revoke revokes one key, Disown all keys.
 func (s *State) Revoke(id types.KeyID) {
 	for i := range s.Keys {
 		if s.Keys[i].ID == id {
@@ -53,7 +52,7 @@ func (s *State) Disown() {
 	}
 }
 
-// First is the node's own first key, of those that are not revoked.
+// First returns the bootstrap key, if it is not revoked.
 func (s *State) First() (id types.KeyID, any bool) {
 	for _, k := range s.Keys {
 		if k.Boot && !k.Revoked {
@@ -63,7 +62,7 @@ func (s *State) First() (id types.KeyID, any bool) {
 	return 0, false
 }
 
-// Allows reports that a key has all the scopes, in its tenant and its time.
+// Allows reports whether a key has all the scopes in its tenant, and has not expired.
 func (s *State) Allows(at types.Time, id types.KeyID, t types.Tenant, scopes ...string) bool {
 	for _, k := range s.Keys {
 		if k.ID != id {
@@ -80,7 +79,7 @@ func (s *State) Allows(at types.Time, id types.KeyID, t types.Tenant, scopes ...
 	return false
 }
 
-// Permits reports that a key is good for every one of the items.
+// Permits reports whether a key permits all items.
 func (s *State) Permits(at types.Time, id types.KeyID, t types.Tenant, items ...Item) bool {
 	for _, item := range items {
 		scope, account := item.wants()
@@ -91,8 +90,8 @@ func (s *State) Permits(at types.Time, id types.KeyID, t types.Tenant, items ...
 	return true
 }
 
-// wants is the scope that an item needs, and the account that must be covered: whose
-// money it is, and of what comes in or is captured, whose it becomes.
+// wants returns the scope that an item needs, and the account that must be covered: the debited
+// account; for an issue or a capture, the credited one.
 func (i Item) wants() (scope, account string) {
 	switch i.Op {
 	case "issue":

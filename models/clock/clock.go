@@ -1,24 +1,24 @@
-// Package clock is what the node's own time means, in whole milliseconds: exact as
-// long as readings lie a multiple of 20 ms apart.
+// Package clock is the reference model of core/clock, in whole milliseconds. It is exact if
+// readings are a multiple of 20 ms apart.
 package clock
 
-// Clock is a hand, what was read, and all readings since it began to doubt.
+// Clock is the time, the last reading, and all readings since the clock is untrusted.
 type Clock struct {
 	At      int64
 	Doubts  bool
-	Steps   []int64 // when it stepped, by Mono
+	Steps   []int64 // monotonic times of the steps
 	Doubted []Reading
 	Last    *Reading // nil before the first
 }
 
-// Reading is what a machine claimed.
+// Reading is a reading of the machine's clocks.
 type Reading struct {
 	Mono, Wall int64
 	Synced     bool
-	Ahead      int64 // of a hand that had kept Mono's pace
+	Ahead      int64 // of a clock at the pace of Mono
 }
 
-// Read moves the hand to what r says.
+// Read advances the clock to a reading.
 func (c *Clock) Read(r Reading) int64 {
 	if c.Last == nil {
 		c.Last = &r
@@ -54,7 +54,7 @@ func (c *Clock) Read(r Reading) int64 {
 	return c.At
 }
 
-// restart reads for the first time: nobody knows how long the node was away.
+// restart handles the first reading: the length of the pause is unknown.
 func (c *Clock) restart(r Reading) {
 	away := r.Wall - c.At
 	switch {
@@ -70,8 +70,7 @@ func (c *Clock) rested(mono int64) bool {
 	return len(c.Steps) == 0 || mono-c.Steps[len(c.Steps)-1] >= 60_000
 }
 
-// wonder goes through all that was read in doubt and believes the last reading if
-// the wait that it ends has been a minute long.
+// wonder accepts the last reading if all readings of the last minute were steady.
 func (c *Clock) wonder(r Reading) {
 	began := len(c.Doubted)
 	c.Doubts, c.Doubted = true, append(c.Doubted, r)
@@ -89,7 +88,7 @@ func (c *Clock) wonder(r Reading) {
 	}
 }
 
-// Accept is an operator's word.
+// Accept trusts the wall clock, as an operator does.
 func (c *Clock) Accept() {
 	c.Doubts, c.Doubted = false, nil
 	if c.Last != nil && c.Last.Wall > c.At {

@@ -1,4 +1,5 @@
-// Package drain is what ending means: a timetable, and when the work was done.
+// Package drain is the reference model of core/lifecycle/drain: a timetable, and when the work
+// was done.
 package drain
 
 // Drain is a timetable in nanoseconds.
@@ -8,7 +9,7 @@ type Drain struct {
 	Until                  int64
 }
 
-// Begin starts the end, once.
+// Begin starts the drain, once.
 func (d *Drain) Begin(now int64) {
 	if d.Phase != "" {
 		return
@@ -18,14 +19,14 @@ func (d *Drain) Begin(now int64) {
 	}
 }
 
-// Give gives up the waiting.
+// Give stops waiting for the current phase.
 func (d *Drain) Give(now int64) {
 	if d.Phase == "lame_duck" || d.Phase == "draining" {
 		d.Phase, d.Until = "aborting", now+d.Abort
 	}
 }
 
-// Move goes one phase on, again and again, until there is a reason to wait.
+// Move advances by one or more phases, until there is a reason to wait.
 func (d *Drain) Move(now int64, quiet bool) {
 	over := now >= d.Until
 	switch {

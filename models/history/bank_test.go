@@ -7,8 +7,8 @@ import (
 
 const accounts = 3
 
-// ask is what the small bank is asked: issue to an account, pay from one to another with
-// a nonce, or look at one.
+// ask is an operation of the small bank: issue to an account, pay from one to another with a
+// nonce, or read one.
 type ask struct {
 	kind     uint8
 	from, to uint8
@@ -22,20 +22,20 @@ const (
 	look
 )
 
-// answer is what both accounts have then, or why nothing was done.
+// answer is the state of both accounts, or why the operation was rejected.
 type answer struct {
 	why      string
 	from, to uint32
-	nonce    uint16 // the next
+	nonce    uint16 // the next nonce
 }
 
-type purse struct {
+type wallet struct {
 	has   uint32
-	nonce uint16 // the last used
+	nonce uint16 // the last used nonce
 }
 
-// bank is the twin of the tests: comparable, so that a search can meet it again.
-type bank [accounts]purse
+// bank is the model of the tests. It is comparable, so that a search recognises a state.
+type bank [accounts]wallet
 
 func (b *bank) Step(_ types.Position, q *ask) (a answer, changed bool) {
 	from, to := &b[q.from], &b[q.to]
@@ -59,13 +59,13 @@ type (
 	record = history.Entry
 )
 
-// story is a history, and the journal that was found behind it.
-type story struct {
+// execution is a history and the journal that belongs to it.
+type execution struct {
 	ops     []op
 	journal []record
 }
 
-func (s story) certify() *history.Fault {
+func (s execution) certify() *history.Fault {
 	return history.Certify(new(bank), s.ops, func(yield func(record) bool) {
 		for _, e := range s.journal {
 			if !yield(e) {

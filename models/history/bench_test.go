@@ -12,43 +12,43 @@ import (
 
 var many = flag.Int("ops", 10_000_000, "of the benchmark's history")
 
-// crowd is a bank of many accounts, for what small histories do not need.
-type crowd [1 << 10]purse
+// crowd is a bank of many accounts.
+type crowd [1 << 10]wallet
 
-// wide is what it is asked and answered.
+// The operations and answers of a crowd.
 type (
 	wide struct {
 		from, to uint16
 		amount   uint32
-		nonce    uint32 // 0: an issue; without an amount, a look
+		nonce    uint32 // 0: an issue; without an amount, a read
 	}
-	told struct{ from, to, nonce uint32 }
+	replied struct{ from, to, nonce uint32 }
 )
 
-func (c *crowd) Step(_ types.Position, q *wide) (told, bool) {
+func (c *crowd) Step(_ types.Position, q *wide) (replied, bool) {
 	from, to := &c[q.from], &c[q.to]
 	switch {
 	case q.amount == 0:
-		return told{from: from.has, nonce: uint32(from.nonce)}, false
+		return replied{from: from.has, nonce: uint32(from.nonce)}, false
 	case q.nonce > 0 && (uint16(q.nonce) != from.nonce+1 || q.amount > from.has):
-		return told{nonce: uint32(from.nonce)}, false
+		return replied{nonce: uint32(from.nonce)}, false
 	case q.nonce > 0:
 		from.has -= q.amount
 		from.nonce++
 	}
 	to.has += q.amount
-	return told{from.has, to.has, uint32(from.nonce)}, true
+	return replied{from.has, to.has, uint32(from.nonce)}, true
 }
 
-// long is a true history of 64 clients whose calls overlap, by client, with one in 64 of
-// unknown outcome, half of which had an effect; and its journal.
-func long(n int) (ops []history.Op[wide, told], journal []history.Entry) {
+// long returns a correct history of 64 clients with overlapping calls, sorted by client, and its
+// journal. One call in 64 has no answer; half of these had an effect.
+func long(n int) (ops []history.Op[wide, replied], journal []history.Entry) {
 	const clients = 64
 	dice := types.NewRand(1)
 	truth := new(crowd)
-	recorders := make([]*history.Recorder[wide, told], clients)
+	recorders := make([]*history.Recorder[wide, replied], clients)
 	for i := range recorders {
-		recorders[i] = history.NewRecorder[wide, told](uint32(i))
+		recorders[i] = history.NewRecorder[wide, replied](uint32(i))
 	}
 	var last types.Position
 	for i := range n {
@@ -80,8 +80,8 @@ func long(n int) (ops []history.Op[wide, told], journal []history.Entry) {
 	return ops, journal
 }
 
-// BenchmarkCertify reports how many ops a second are certified, and how much CPU all of a
-// history takes: go test ./models/history -run '^$' -bench Certify -benchtime 1x
+// BenchmarkCertify reports operations per second, and the CPU time of a whole history: go test
+// ./models/history -run '^$' -bench Certify -benchtime 1x
 func BenchmarkCertify(b *testing.B) {
 	ops, journal := long(*many)
 	unknown := 0
@@ -112,7 +112,7 @@ func BenchmarkCertify(b *testing.B) {
 	b.Logf("evidence: history.speed = %d in %.1f s of CPU time, %d of them unknown", len(ops), (spent(b)-before).Seconds()/float64(b.N), unknown)
 }
 
-// spent is the CPU that this process has had.
+// spent returns the CPU time of this process.
 func spent(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,20 +8,20 @@ import (
 	"macronode/core/types"
 )
 
-// Certify replays ops in the journal's order and returns nil, or the first that is wrong.
-// The history is right if and only if
+// Certify replays ops in the order of the journal and returns nil, or the first operation that is
+// wrong. The history is right if and only if
 //
-//   - places ascend in the journal; each entry is one op's, each op's key stands there at
-//     most once, and that of an answered Write where its answer says;
-//   - every answer is that of m, to which each entry, and no other Write, is done in
-//     order, each Read behind the last place that it saw; an op without an answer has
-//     happened if and only if it has an entry;
-//   - no op returned before one was called that stands before it. A Read stands anywhere
-//     between the place that it saw and the next entry that changes something: what was
-//     refused meanwhile it cannot have seen.
+//   - positions ascend in the journal; each entry belongs to one operation; the key of an operation
+//     is there at most once, and for an answered Write at the position of its answer;
+//   - every answer equals that of m, on which each entry, and no other Write, is done in order,
+//     and each Read after the last position that it saw; an operation without an answer happened
+//     if and only if it has an entry;
+//   - no operation returned before an operation was called that precedes it in the order. A Read is
+//     anywhere between the position that it saw and the next entry that changes something: it cannot
+//     have seen a rejection.
 //
-// Time O(n); memory 32 bytes an op and some 50 a Write without an answer, beside the ops
-// and m. There are fewer than 2^31 ops.
+// Time O(n); memory 32 bytes per operation and about 50 per Write without an answer, in addition
+// to ops and m. There are fewer than 2^31 operations.
 func Certify[Q any, A comparable](m Model[Q, A], ops []Op[Q, A], journal Journal) *Fault {
 	w := walk[Q, A]{model: m, ops: ops, doubts: map[Key]int32{}, latest: Always, whose: -1}
 	if f := w.sort(); f != nil {
@@ -40,19 +40,19 @@ func Certify[Q any, A comparable](m Model[Q, A], ops []Op[Q, A], journal Journal
 	return w.settle(Never, true)
 }
 
-// walk is how far the replay has come.
+// walk is the progress of the replay.
 type walk[Q any, A comparable] struct {
 	model  Model[Q, A]
 	ops    []Op[Q, A]
-	slots  []slot         // answered ops that are still to come, in order
-	doubts map[Key]int32  // Writes without an answer that have no entry so far
-	open   []int32        // Reads that may still stand later, their answers compared
-	last   types.Position // that the journal has had
-	latest types.Instant  // call so far
-	whose  int            // call that was; -1: nobody's
+	slots  []slot         // answered operations that are still to come, in order
+	doubts map[Key]int32  // Writes without an answer and without an entry so far
+	open   []int32        // Reads that may still move later, with their answers compared
+	last   types.Position // last position of the journal so far
+	latest types.Instant  // latest call so far
+	whose  int            // operation of that call; -1: none
 }
 
-// sort puts the answered in order, a Read behind the Write of its place.
+// sort orders the answered operations, a Read after the Write of its position.
 func (w *walk[Q, A]) sort() *Fault {
 	w.slots = make([]slot, 0, len(w.ops))
 	for _, kind := range [...]Kind{Write, Read} {
@@ -74,7 +74,7 @@ func (w *walk[Q, A]) sort() *Fault {
 	return nil
 }
 
-// entry does what the journal did next.
+// entry replays the next entry of the journal.
 func (w *walk[Q, A]) entry(e Entry) *Fault {
 	at := pack(e.Place)
 	if at <= pack(w.last) {
@@ -101,8 +101,8 @@ func (w *walk[Q, A]) entry(e Entry) *Fault {
 	return w.compare(i, answer)
 }
 
-// pass takes the next of the answered, behind the last entry. A Read saw that; a Write
-// that no entry has met has no record.
+// pass takes the next answered operation after the last entry. A Read saw that entry; a Write
+// without an entry is lost.
 func (w *walk[Q, A]) pass() *Fault {
 	i := w.slots[0].op
 	w.slots = w.slots[1:]
@@ -114,7 +114,7 @@ func (w *walk[Q, A]) pass() *Fault {
 	return w.compare(int(i), answer)
 }
 
-// owner is whose an entry is.
+// owner returns the operation of an entry.
 func (w *walk[Q, A]) owner(e Entry) (op int, f *Fault) {
 	if len(w.slots) > 0 && w.slots[0].at == pack(e.Place) && w.ops[w.slots[0].op].Kind == Write {
 		op = int(w.slots[0].op)
@@ -136,7 +136,7 @@ func (w *walk[Q, A]) owner(e Entry) (op int, f *Fault) {
 	return -1, f
 }
 
-// settle gives a place to the open Reads that were over before a call, or to all of them.
+// settle places the open Reads that returned before a call, or all of them.
 func (w *walk[Q, A]) settle(call types.Instant, all bool) *Fault {
 	if len(w.open) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (w *walk[Q, A]) settle(call types.Instant, all bool) *Fault {
 	return nil
 }
 
-// time holds that an op did not return before any that stands before it was called.
+// time checks that an operation did not return before the call of one that precedes it.
 func (w *walk[Q, A]) time(i int) *Fault {
 	op := &w.ops[i]
 	if op.Return < w.latest {
@@ -170,7 +170,7 @@ func (w *walk[Q, A]) time(i int) *Fault {
 	return nil
 }
 
-// compare holds what was answered, if anything was, to the twin's answer.
+// compare compares an answer, if there is one, with that of the model.
 func (w *walk[Q, A]) compare(i int, want A) *Fault {
 	op := &w.ops[i]
 	if op.Return == Never || op.Answer == want {
@@ -186,7 +186,7 @@ func (w *walk[Q, A]) fault(why Why, i int) *Fault {
 	return &Fault{Why: why, Op: i, Key: op.Key, Place: op.Place, Other: -1}
 }
 
-// find looks through all ops; no more than once a history.
+// find searches all operations; it is called at most once per history.
 func (w *walk[Q, A]) find(k Key) int {
 	return slices.IndexFunc(w.ops, func(op Op[Q, A]) bool { return op.Kind == Write && op.Key == k })
 }

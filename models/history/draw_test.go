@@ -25,17 +25,16 @@ const (
 type play struct {
 	dice    *types.Rand
 	truth   bank
-	at      types.Position // the journal's last
-	moved   types.Position // the last that changed something
+	at      types.Position // the last position of the journal
+	moved   types.Position // the last one that changed something
 	journal []record
 }
 
 func (p *play) pick(n int) int { return int(p.dice.Uint64n(uint64(n))) }
 
-// draw plays clients against a real bank, which does one thing after another, while they
-// call, wait and leave as the dice say. What it returns is true. Of the calls that nobody
-// was answered some took effect.
-func draw(dice *types.Rand) story {
+// draw runs clients against a real, serial bank; the dice decide when they call, wait and leave.
+// The result is correct. Some calls without an answer took effect.
+func draw(dice *types.Rand) execution {
 	p := play{dice: dice, at: types.Position{LSN: 1}}
 	clerks := make([]clerk, 2+p.pick(4))
 	for i := range clerks {
@@ -64,7 +63,7 @@ func draw(dice *types.Rand) story {
 			busy--
 		}
 	}
-	s := story{journal: p.journal}
+	s := execution{journal: p.journal}
 	for i := range clerks {
 		s.ops = append(s.ops, clerks[i].Ops()...)
 	}
@@ -80,11 +79,11 @@ func (p *play) call(c *clerk, now types.Instant) {
 	c.key = c.Call(now, kind, c.asking)
 }
 
-// do takes effect. A look claims either the journal's last place, or no more than the last
-// that changed something.
+// do takes effect. A read claims the last position of the journal, or the last that changed
+// something.
 func (p *play) do(c *clerk) {
 	if p.pick(4) == 0 {
-		p.at = types.Position{LSN: p.at.LSN + 1} // a frame with nothing of ours
+		p.at = types.Position{LSN: p.at.LSN + 1} // a frame without an entry
 	}
 	if c.state = done; c.asking.kind == look {
 		if c.at = p.at; p.pick(2) == 0 {
@@ -104,7 +103,7 @@ func (p *play) do(c *clerk) {
 	}
 }
 
-// wish is mostly something that can be done, and about as often a look.
+// wish draws mostly valid operations, and as many reads.
 func (p *play) wish() ask {
 	a := ask{kind: uint8(p.pick(3)), from: uint8(p.pick(accounts)), amount: uint32(1 + p.pick(4))}
 	a.to = a.from

@@ -6,35 +6,35 @@ import (
 	"macronode/core/types"
 )
 
-// Why says what is wrong.
+// Why is the kind of a fault.
 type Why uint8
 
 const (
 	Backward  Why = iota + 1 // it returned before it was called
 	Lost                     // it was answered, and the journal has no record there
-	Taken                    // it was answered, and the record there is another's
-	Unasked                  // the journal has what nobody asked for
-	Elsewhere                // the journal has it where its answer does not say, or a second time
-	Unsorted                 // the journal's places do not ascend
-	Untrue                   // the twin answers otherwise
-	Late                     // it returned before what stands before it was called
+	Taken                    // it was answered, and the record there belongs to another operation
+	Unasked                  // the journal has an entry without an operation
+	Elsewhere                // the journal has it at another position than its answer, or twice
+	Unsorted                 // the positions of the journal do not ascend
+	Untrue                   // the model answers otherwise
+	Late                     // it returned before the call of one that precedes it
 )
 
 func (w Why) String() string {
 	return [...]string{"", "returned before it was called", "was answered, and has no record there",
-		"was answered, and the record there is another's", "was asked by nobody", "has a record where no answer says so",
-		"stands behind a later place", "was answered otherwise than the twin answers",
-		"returned before another was called that stands before it"}[w]
+		"was answered, and the record there belongs to another operation", "belongs to no operation", "has a record at a position that no answer has",
+		"is after a later position", "was answered otherwise than the model answers",
+		"returned before the call of one that precedes it"}[w]
 }
 
-// A Fault is the first op, in the journal's order, that cannot be as it is told.
+// A Fault is the first operation, in the order of the journal, that is wrong.
 type Fault struct {
 	Why   Why
-	Op    int // its index in the history; -1: of an entry that is nobody's
+	Op    int // its index in the history; -1: an entry without an operation
 	Key   Key
 	Place types.Position
-	Other int    // Late: the op that was called too late; Taken: whose the record is; else -1
-	Want  string // Untrue: the twin's answer
+	Other int    // Late: the operation that was called too late; Taken: the owner of the record; else -1
+	Want  string // Untrue: the answer of the model
 }
 
 func (f *Fault) String() string {

@@ -6,13 +6,13 @@ import (
 	"macronode/core/types"
 )
 
-// A slot is an answered op where it says that it stands.
+// A slot is an answered operation with its position.
 type slot struct {
 	at uint64
 	op int32
 }
 
-// pack is a place as one number of the same order: what is behind all journals is one.
+// pack returns a position as a number in the same order; all positions past the end are equal.
 func pack(p types.Position) uint64 {
 	if p.LSN > types.MaxLSN {
 		return math.MaxUint64
@@ -20,9 +20,8 @@ func pack(p types.Position) uint64 {
 	return uint64(p.LSN)<<16 | uint64(p.Index)
 }
 
-// ascending is slots in the order of their places, those of one place as they were: they
-// are dealt by one byte after another, the last byte first, and those bytes in which none
-// differ are left out.
+// ascending sorts slots by position, stable, with a radix sort from the last byte to the first.
+// Bytes that are equal in all slots are skipped.
 func ascending(slots []slot) []slot {
 	if len(slots) == 0 {
 		return slots

@@ -8,9 +8,9 @@ import (
 	"macronode/models/history"
 )
 
-// TestPlacesOfAllSizes: a history in any order is certified, wherever in a journal of the
-// greatest length its ops stand; and refused, when two of them are exchanged.
-func TestPlacesOfAllSizes(t *testing.T) {
+// TestSlotsSortAnyPosition: a history in any order is certified, wherever in a journal of the
+// maximum length its operations are; it is rejected if two are exchanged.
+func TestSlotsSortAnyPosition(t *testing.T) {
 	dice := types.NewRand(1)
 	at := map[types.Position]bool{}
 	for bits := range 48 {
@@ -20,8 +20,8 @@ func TestPlacesOfAllSizes(t *testing.T) {
 		}
 	}
 	at[types.Position{LSN: types.MaxLSN, Index: 1<<16 - 1}] = true
-	var s story
-	for p := range at { // in no order
+	var s execution
+	for p := range at { // in random order
 		k := history.Key{Client: 1, Number: uint32(len(s.journal) + 1)}
 		s.journal = append(s.journal, record{Place: p, Key: k})
 	}

@@ -1,6 +1,5 @@
-// Package ledger is what money means, in the fewest words: books of names and big
-// numbers. It shares no code with core/wallet/ledger, so that the two cannot be wrong in
-// the same way.
+// Package ledger is the reference model of core/wallet/ledger: maps of names and big integers. It
+// shares no code with core/wallet/ledger, so that both cannot have the same bug.
 package ledger
 
 import (
@@ -12,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-// Limits are how much the books take, and the ceilings on what moves.
+// Limits are the numbers of rows and the limits of amounts.
 type Limits struct {
 	Tenants, Accounts, Holdings, Assets, Holds                int
 	TenantAccounts, TenantHoldings, TenantAssets, TenantHolds int // of one tenant
@@ -21,32 +20,32 @@ type Limits struct {
 	Amount, Day, IssueDay, Supply                             *big.Int
 }
 
-// An Op is what somebody wants. Kind is issue, transfer, burn, hold, capture, release,
-// freeze or unfreeze.
+// An Op is an operation. Kind is issue, transfer, burn, hold, capture, release, freeze or
+// unfreeze.
 type Op struct {
 	At              types.Time
 	Tenant          types.Tenant
 	Kind            string
 	From, To, Asset string
-	Amount          *big.Int // of a release: nothing
+	Amount          *big.Int // nil for a release
 	Nonce           types.Nonce
 	Until           types.Time
-	Hold            types.TxID // that is opened, captured or released
+	Hold            types.TxID // the hold that is opened, captured or released
 }
 
-// State is everybody's books. Nothing in it is ever changed but by replacing it.
+// State has the books of all tenants. Its values are replaced, never changed in place.
 type State struct {
 	limits Limits
 	books  map[types.Tenant]*book
-	holds  map[types.TxID]hold // the active ones
+	holds  map[types.TxID]hold // active holds
 }
 
 type book struct {
 	seq      types.Seq
-	nonces   map[string]types.Nonce // of each account, the last used
+	nonces   map[string]types.Nonce // last used nonce of each account
 	frozen   map[string]bool
 	holdings map[holding]*big.Int
-	issued   map[string]*big.Int // of each asset
+	issued   map[string]*big.Int // total of each asset
 	burned   map[string]*big.Int
 	left     map[left]*big.Int
 }
@@ -61,18 +60,18 @@ type hold struct {
 	until  types.Time
 }
 
-// left is what left an account on a day; what is issued leaves nobody.
+// left is the key of a daily total: an account and a day; for an issue, no account.
 type left struct {
 	holding
 	day int64
 }
 
-// New is empty books.
+// New returns empty books.
 func New(l Limits) *State {
 	return &State{limits: l, books: map[types.Tenant]*book{}, holds: map[types.TxID]hold{}}
 }
 
-// Clone is the same books, apart.
+// Clone returns a copy.
 func (s *State) Clone() *State {
 	c := &State{limits: s.limits, books: map[types.Tenant]*book{}, holds: maps.Clone(s.holds)}
 	for _, t := range slices.Sorted(maps.Keys(s.books)) {
@@ -84,7 +83,7 @@ func (s *State) Clone() *State {
 	return c
 }
 
-// of is a tenant's book; who has none sees an empty one.
+// of returns a tenant's book, empty if it has none.
 func (s *State) of(t types.Tenant) *book {
 	if b := s.books[t]; b != nil {
 		return b
@@ -93,7 +92,7 @@ func (s *State) of(t types.Tenant) *book {
 		issued: map[string]*big.Int{}, burned: map[string]*big.Int{}, left: map[left]*big.Int{}}
 }
 
-// Do does it and answers nothing, or says why not and does nothing.
+// Do applies an operation and returns "", or returns why it is rejected and changes nothing.
 func (s *State) Do(o Op) (why string) {
 	b := s.of(o.Tenant)
 	if why := s.refuses(b, o); why != "" {
@@ -135,8 +134,8 @@ func (o Op) pays() bool    { return o.Kind == "transfer" || o.Kind == "burn" || 
 func (o Op) credits() bool { return o.Kind == "issue" || o.Kind == "transfer" || o.Kind == "capture" }
 func (o Op) debits() bool  { return o.credits() || o.Kind == "burn" }
 
-// refuses asks in the contract's order: nonce, amount, accounts and holds, funds,
-// ceilings, room.
+// refuses checks in the order of the API: nonce, amount, accounts and holds, funds, amount
+// limits, room.
 func (s *State) refuses(b *book, o Op) string {
 	next := b.nonces[o.From] + 1
 	switch {
@@ -164,19 +163,19 @@ func (s *State) refuses(b *book, o Op) string {
 	return ""
 }
 
-// may reports that the hold is there for what o wants of it.
+// may reports whether the hold permits the operation.
 func (s *State) may(o Op) bool {
 	h, active := s.holds[o.Hold]
 	return active && h.until > o.At && h.tenant == o.Tenant && h.holding == holding{o.From, o.Asset}
 }
 
-// isBeneficiary reports that a capture pays an account that its hold may be captured for.
+// isBeneficiary reports whether a capture pays an account that its hold permits.
 func (s *State) isBeneficiary(o Op) bool {
 	to := s.holds[o.Hold].to
 	return to == "" || to == o.To
 }
 
-// poor says what money is missing, or what there is too much of.
+// poor returns why the amount is not available or too large.
 func (s *State) poor(b *book, o Op) string {
 	today, ceiling := sum(b.left[o.leaves()], o.Amount), s.limits.Day
 	if o.Kind == "issue" {
@@ -197,7 +196,7 @@ func (s *State) poor(b *book, o Op) string {
 	return ""
 }
 
-// full reports that there is no room, of all or of the tenant's own.
+// full reports whether a row limit, of the node or of the tenant, rejects the operation.
 func (s *State) full(b *book, o Op) bool {
 	account, had, asset, held := s.wants(b, o)
 	return !s.Fits(o) || asset && len(b.issued) == s.limits.TenantAssets ||
@@ -206,8 +205,7 @@ func (s *State) full(b *book, o Op) bool {
 		held && s.Holds(o.Tenant) >= s.limits.TenantHolds
 }
 
-// wants says which rows o needs that are not there: an account, a holding, an asset, a
-// hold.
+// wants returns which rows o needs that are missing: an account, a holding, an asset, a hold.
 func (s *State) wants(b *book, o Op) (account, had, asset, held bool) {
 	_, from := b.nonces[o.From]
 	_, to := b.nonces[o.To]
@@ -217,7 +215,7 @@ func (s *State) wants(b *book, o Op) (account, had, asset, held bool) {
 	return account, had, !freezes && b.issued[o.Asset] == nil, o.Kind == "hold"
 }
 
-// Fits reports that there is room for what o needs, whatever its tenant may have.
+// Fits reports whether there is room for what o needs, regardless of the limits of its tenant.
 func (s *State) Fits(o Op) bool {
 	b := s.of(o.Tenant)
 	accounts, holdings, assets := 0, 0, 0
@@ -238,7 +236,7 @@ func (s *State) Fits(o Op) bool {
 		(!asset || assets < s.limits.Assets) && (!held || len(s.holds) < s.limits.Holds && mine < s.limits.AccountHolds)
 }
 
-// leaves is whom the amount leaves, and when.
+// leaves returns the key of the daily total.
 func (o Op) leaves() left {
 	const day = 24 * 60 * 60 * 1000
 	if o.Kind == "issue" {
@@ -247,33 +245,33 @@ func (o Op) leaves() left {
 	return left{holding{o.From, o.Asset}, int64(o.At) / day}
 }
 
-// Over is the hold that ended first, of an account or (of "") of anybody; false when no
-// time is over.
+// Over returns the hold that expired first, of an account or, for "", of any account; ok is false
+// if none has expired.
 func (s *State) Over(at types.Time, t types.Tenant, account string) (id types.TxID, tenant types.Tenant, over bool) {
 	for _, next := range s.active() {
 		h := s.holds[next]
 		if h.until > at || account != "" && (h.tenant != t || h.account != account) {
 			continue
 		}
-		if first := s.holds[id]; !over || h.until < first.until { // of one time, by id
+		if first := s.holds[id]; !over || h.until < first.until { // equal times are ordered by ID
 			id, tenant, over = next, h.tenant, true
 		}
 	}
 	return id, tenant, over
 }
 
-// Lapse ends a hold.
+// Lapse expires a hold.
 func (s *State) Lapse(id types.TxID) {
 	s.of(s.holds[id].tenant).seq++
 	delete(s.holds, id)
 }
 
-// active are the holds, by id.
+// active returns the active holds sorted by ID.
 func (s *State) active() []types.TxID {
 	return slices.SortedFunc(maps.Keys(s.holds), func(a, b types.TxID) int { return bytes.Compare(a[:], b[:]) })
 }
 
-// held is how much the holds that are meant hold.
+// held returns the sum of some holds.
 func (s *State) held(meant func(hold) bool) *big.Int {
 	all := new(big.Int)
 	for _, id := range s.active() {
@@ -284,16 +282,16 @@ func (s *State) held(meant func(hold) bool) *big.Int {
 	return all
 }
 
-// Hold finds an active hold.
+// Hold returns an active hold.
 func (s *State) Hold(id types.TxID) (o Op, ok bool) {
 	h, ok := s.holds[id]
 	return Op{Tenant: h.tenant, From: h.account, To: h.to, Asset: h.asset, Amount: h.amount, Until: h.until, Hold: id}, ok
 }
 
-// Active are the ids of all holds, in order.
+// Active returns the IDs of all active holds in order.
 func (s *State) Active() []types.TxID { return s.active() }
 
-// Holds is how many holds a tenant has.
+// Holds returns the number of holds of a tenant.
 func (s *State) Holds(t types.Tenant) int {
 	n := 0
 	for _, id := range s.active() {
@@ -304,40 +302,40 @@ func (s *State) Holds(t types.Tenant) int {
 	return n
 }
 
-// Balance is what an account has of an asset, and the nonce that it must use next.
+// Balance returns the balance of an account in an asset, and its next nonce.
 func (s *State) Balance(t types.Tenant, account, asset string) (*big.Int, types.Nonce) {
 	b := s.of(t)
 	return sum(b.holdings[holding{account, asset}]), b.nonces[account] + 1
 }
 
-// Kept is what of it is held by holds that end after a time; at none, by all active ones.
+// Kept returns the part held by holds that expire after a time; for 0, by all active holds.
 func (s *State) Kept(after types.Time, t types.Tenant, account, asset string) *big.Int {
 	return s.held(func(h hold) bool {
 		return h.tenant == t && h.holding == holding{account, asset} && h.until > after
 	})
 }
 
-// Held is what of an asset is held.
+// Held returns the held amount of an asset.
 func (s *State) Held(t types.Tenant, asset string) *big.Int {
 	return s.held(func(h hold) bool { return h.tenant == t && h.asset == asset })
 }
 
-// Frozen reports that nothing may leave an account.
+// Frozen reports whether debits of an account are rejected.
 func (s *State) Frozen(t types.Tenant, account string) bool { return s.of(t).frozen[account] }
 
-// Supply is what was ever issued and burned of an asset.
+// Supply returns the totals ever issued and burned of an asset.
 func (s *State) Supply(t types.Tenant, asset string) (issued, burned *big.Int) {
 	b := s.of(t)
 	return sum(b.issued[asset]), sum(b.burned[asset])
 }
 
-// Left is what has left o's source on o's day.
+// Left returns the total of o's source on o's day.
 func (s *State) Left(o Op) *big.Int { return sum(s.of(o.Tenant).left[o.leaves()]) }
 
-// Seq is the last of a tenant's movements.
+// Seq returns the last movement of a tenant.
 func (s *State) Seq(t types.Tenant) types.Seq { return s.of(t).seq }
 
-// Accounts is how many accounts there are.
+// Accounts returns the number of accounts.
 func (s *State) Accounts() int {
 	n := 0
 	for _, t := range slices.Sorted(maps.Keys(s.books)) {
@@ -346,7 +344,7 @@ func (s *State) Accounts() int {
 	return n
 }
 
-// sum is a new number; nil is nothing.
+// sum returns a new number; nil counts as 0.
 func sum(numbers ...*big.Int) *big.Int {
 	all := new(big.Int)
 	for _, n := range numbers {

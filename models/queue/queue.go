@@ -1,17 +1,17 @@
-// Package queue is what a bounded queue means: a list that somebody watches.
+// Package queue is the reference model of core/queue: a list.
 package queue
 
-// Queue is a list of at most Limit things, and what became of all others.
+// Queue is a list of at most Limit items, and the outcome of all others.
 type Queue struct {
 	Limit   int
-	Full    string // what happens then: "reject", "drop oldest", "coalesce"
+	Full    string // policy when full: "reject", "drop oldest", "coalesce"
 	Held    []int
-	Gone    []int // popped, in their order
-	Dropped []int // accepted, then given up for newer ones
+	Gone    []int // popped, in order
+	Dropped []int // accepted, then dropped for newer ones
 	Refused []int
 }
 
-// Push says whether x was let in.
+// Push reports whether x was accepted.
 func (q *Queue) Push(x int) bool {
 	n := len(q.Held)
 	switch {
@@ -29,7 +29,7 @@ func (q *Queue) Push(x int) bool {
 	return true
 }
 
-// Pop takes the oldest.
+// Pop removes the oldest item.
 func (q *Queue) Pop() (x int, ok bool) {
 	if len(q.Held) == 0 {
 		return 0, false

@@ -1,6 +1,6 @@
-// Package quota is what quotas mean, in the fewest words: buckets that were drawn from and
-// fill again, as fractions, in a list. It shares no code with core/gateway/quota, so that the two
-// cannot be wrong in the same way.
+// Package quota is the reference model of core/gateway/quota: a list of buckets that are drawn
+// from and refill, as fractions. It shares no code with core/gateway/quota, so that both cannot
+// have the same bug.
 package quota
 
 import (
@@ -10,7 +10,7 @@ import (
 	"macronode/core/types"
 )
 
-// Rule is one of them.
+// Rule is a quota rule.
 type Rule struct {
 	Scope       types.QuotaScope
 	Unit        types.QuotaUnit
@@ -21,8 +21,8 @@ type Rule struct {
 	Route       uint16
 }
 
-// Who asks.
-type Who struct {
+// Subject is the subject of a request.
+type Subject struct {
 	Peer   types.NameHash
 	Key    types.KeyID
 	Tenant types.Tenant
@@ -30,7 +30,7 @@ type Who struct {
 	Route  uint16
 }
 
-// bucket is what one subject has drawn by one rule and what has not come back.
+// bucket is what one subject has drawn under one rule and what has not refilled.
 type bucket struct {
 	rule    int
 	subject string
@@ -38,22 +38,22 @@ type bucket struct {
 	at      types.Instant
 }
 
-// State is all buckets that are not full again, and the one of each rule that those share
-// for whom there is no room. Who has one that is not full has room for all.
+// State has all buckets that are not full, and for each rule the bucket that subjects without
+// room share. A subject with one bucket that is not full has room for all its buckets.
 type State struct {
 	Rules    []Rule
-	Subjects [types.NumQuotaScopes]int // how many of each scope have buckets of their own
+	Subjects [types.NumQuotaScopes]int // number of subjects of each scope with their own buckets
 	Debt     time.Duration
 
 	buckets []*bucket
 	common  map[int]*bucket
-	Tabs    []*Tab        // of requests that are in, by their places
-	Now     types.Instant // the latest that it was told
+	Charges []*Charge     // of requests in progress, by place
+	Now     types.Instant // the latest time
 	Shared  map[int]int
 }
 
-// Told is what of a rule is told to who asks.
-type Told struct {
+// Result is the outcome of a rule for the caller.
+type Result struct {
 	Refused bool
 	Rule    int // from 1
 	Left    uint64
@@ -69,7 +69,7 @@ func (r Rule) brings(span time.Duration) *big.Rat {
 	return new(big.Rat).Mul(number(uint64(span)), r.each())
 }
 
-// whole is how many nanoseconds it takes at least to come to so many units.
+// whole returns the least time in which a number of units refill.
 func (r Rule) whole(units *big.Rat) time.Duration {
 	ns := r.takes(units)
 	up := new(big.Int).Add(ns.Num(), new(big.Int).Sub(ns.Denom(), big.NewInt(1)))
@@ -83,7 +83,7 @@ func least(a, b *big.Rat) *big.Rat {
 	return b
 }
 
-// Pass lets time go by: buckets fill, and one that is full is nobody's.
+// Pass advances the time: buckets refill, and full ones are removed.
 func (s *State) Pass(now types.Instant) {
 	if now < s.Now {
 		return
@@ -110,26 +110,26 @@ func (s *State) fill(b *bucket) {
 	}
 }
 
-// Subject is whom a rule counts a request for, if it counts it at all.
-func (s *State) subject(rule int, who Who) (string, bool) {
+// subject returns the subject for which a rule counts a request, if it counts the request.
+func (s *State) subject(rule int, caller Subject) (string, bool) {
 	r := s.Rules[rule]
 	switch {
-	case !r.For[who.Class], r.Scope == types.ScopeInstance:
+	case !r.For[caller.Class], r.Scope == types.ScopeInstance:
 		return "", false
 	case r.Scope == types.ScopePeer:
-		return string(who.Peer[:]), true
+		return string(caller.Peer[:]), true
 	case r.Scope == types.ScopeRoute:
-		return "all", r.Route == who.Route
-	case who.Key == 0:
+		return "all", r.Route == caller.Route
+	case caller.Key == 0:
 		return "", false
 	case r.Scope == types.ScopeKey:
-		return number(uint64(who.Key)).String(), true
+		return number(uint64(caller.Key)).String(), true
 	}
-	return number(uint64(who.Tenant)).String(), true
+	return number(uint64(caller.Tenant)).String(), true
 }
 
-// own reports that a subject has a bucket that is not full, of any rule of a scope, and
-// many how many subjects have.
+// own reports whether a subject has a bucket that is not full, under any rule of a scope; many is
+// the number of subjects that have.
 func (s *State) own(scope types.QuotaScope, subject string) (own bool, many int) {
 	met := map[string]bool{}
 	for _, b := range s.buckets {
@@ -140,12 +140,12 @@ func (s *State) own(scope types.QuotaScope, subject string) (own bool, many int)
 	return met[subject], len(met)
 }
 
-// find is the bucket of each rule that applies: the subject's own, a new one, which is not
-// kept yet, or that which many share.
-func (s *State) find(who Who, only func(Rule) bool, common bool) []*bucket {
+// find returns the bucket of each rule that applies: the subject's own, a new one that is not
+// stored yet, or the shared one.
+func (s *State) find(caller Subject, only func(Rule) bool, common bool) []*bucket {
 	found := make([]*bucket, len(s.Rules))
 	for i, r := range s.Rules {
-		name, applies := s.subject(i, who)
+		name, applies := s.subject(i, caller)
 		if !applies || !only(r) {
 			continue
 		}
@@ -175,7 +175,7 @@ func (s *State) commonOf(rule int) *bucket {
 	return s.common[rule]
 }
 
-// units is what a request of so many bytes draws.
+// units returns what a request of a number of bytes draws.
 func (r Rule) units(bytes uint64) uint64 {
 	if r.Unit == types.UnitRequests {
 		return 1
@@ -183,16 +183,15 @@ func (r Rule) units(bytes uint64) uint64 {
 	return bytes
 }
 
-// short is how many units a bucket of which so much is drawn wants before so many may be
-// drawn, or before it is full, where that is less.
+// short returns how many units must refill before units may be drawn, or before the bucket is
+// full if that is less.
 func (s *State) short(b *bucket, drawn *big.Rat, units uint64) *big.Rat {
 	burst := number(s.Rules[b.rule].Burst)
 	after := new(big.Rat).Add(drawn, least(number(units), burst))
 	return after.Sub(after, burst)
 }
 
-// draw takes units out of a bucket. What it is short of them it owes, but no more than
-// comes back in the time of Debt.
+// draw takes units out of a bucket. The deficit is owed, at most what refills in Debt.
 func (s *State) draw(b *bucket, units uint64) {
 	r := s.Rules[b.rule]
 	most := new(big.Rat).Add(number(r.Burst), r.brings(s.Debt))
@@ -206,7 +205,7 @@ func (s *State) draw(b *bucket, units uint64) {
 	}
 }
 
-// left is how many whole units are in a bucket of which so much is drawn.
+// left returns how many whole units are left.
 func (s *State) left(b *bucket, drawn *big.Rat) uint64 {
 	r := new(big.Rat).Sub(number(s.Rules[b.rule].Burst), drawn)
 	if s.Rules[b.rule].Rate == 0 || r.Sign() <= 0 {
@@ -215,44 +214,44 @@ func (s *State) left(b *bucket, drawn *big.Rat) uint64 {
 	return floor(r).Uint64()
 }
 
-// Take asks every rule; where none refuses it draws from all.
-func (s *State) Take(now types.Instant, who Who, bytes uint64) Told {
+// Take checks every rule; if none rejects, it draws from all.
+func (s *State) Take(now types.Instant, caller Subject, bytes uint64) Result {
 	s.Pass(now)
-	told := Told{Shadow: map[int]bool{}}
-	found := s.find(who, func(Rule) bool { return true }, false)
+	result := Result{Shadow: map[int]bool{}}
+	found := s.find(caller, func(Rule) bool { return true }, false)
 	never := false
 	for i, b := range found {
 		if b == nil {
 			continue
 		}
 		r := s.Rules[i]
-		drawn := s.freeOf(b, who)
+		drawn := s.freeOf(b, caller)
 		short := s.short(b, drawn, r.units(bytes))
 		switch {
 		case r.Rate > 0 && short.Sign() <= 0:
 		case r.Shadow:
-			told.Shadow[i+1] = true
+			result.Shadow[i+1] = true
 		case r.Rate == 0:
 			if !never {
-				told.Refused, told.Rule, told.Left, told.Reset, told.Retry = true, i+1, 0, 0, 0
+				result.Refused, result.Rule, result.Left, result.Reset, result.Retry = true, i+1, 0, 0, 0
 			}
 			never = true
-		case !never && r.whole(short) > told.Retry:
-			told.Refused, told.Rule, told.Left, told.Reset, told.Retry = true, i+1, s.left(b, drawn), r.whole(drawn), r.whole(short)
+		case !never && r.whole(short) > result.Retry:
+			result.Refused, result.Rule, result.Left, result.Reset, result.Retry = true, i+1, s.left(b, drawn), r.whole(drawn), r.whole(short)
 		}
 	}
-	if told.Refused {
-		if told.Retry > 0 {
-			told.Retry += time.Duration(s.Now - now)
+	if result.Refused {
+		if result.Retry > 0 {
+			result.Retry += time.Duration(s.Now - now)
 		}
-		return told
+		return result
 	}
-	s.drawAll(found, bytes, &told)
-	return told
+	s.drawAll(found, bytes, &result)
+	return result
 }
 
-func (s *State) drawAll(found []*bucket, bytes uint64, told *Told) {
-	used, whole := new(big.Int), new(big.Int) // nanoseconds, of the rule that is told
+func (s *State) drawAll(found []*bucket, bytes uint64, result *Result) {
+	used, whole := new(big.Int), new(big.Int) // nanoseconds, of the reported rule
 	for i, b := range found {
 		r := s.Rules[i]
 		if b == nil || r.Rate == 0 {
@@ -261,19 +260,19 @@ func (s *State) drawAll(found []*bucket, bytes uint64, told *Told) {
 		s.draw(b, r.units(bytes))
 		u, w := floor(r.takes(b.drawn)), floor(r.takes(number(r.Burst)))
 		larger := new(big.Int).Mul(u, whole).Cmp(new(big.Int).Mul(used, w)) > 0
-		if !r.Shadow && (told.Rule == 0 || larger) {
+		if !r.Shadow && (result.Rule == 0 || larger) {
 			used, whole = u, w
-			told.Rule, told.Left, told.Reset = i+1, s.left(b, b.drawn), r.whole(b.drawn)
+			result.Rule, result.Left, result.Reset = i+1, s.left(b, b.drawn), r.whole(b.drawn)
 		}
 	}
 }
 
 func floor(r *big.Rat) *big.Int { return new(big.Int).Quo(r.Num(), r.Denom()) }
 
-// Charge draws bytes that were had, whatever there is.
-func (s *State) Charge(now types.Instant, who Who, bytes uint64) {
+// Charge draws bytes that were used, without rejecting.
+func (s *State) Charge(now types.Instant, caller Subject, bytes uint64) {
 	s.Pass(now)
-	s.drawAll(s.find(who, counts, false), bytes, &Told{})
+	s.drawAll(s.find(caller, counts, false), bytes, &Result{})
 	s.pace(bytes)
 }
 
@@ -287,8 +286,8 @@ func (s *State) pace(bytes uint64) {
 	}
 }
 
-// Next is how long the rules of the instance let one more request wait, and which of them
-// the longest; for ever where ok is false.
+// Next returns how long the rules of the instance delay a request, and the rule with the longest
+// delay; ok is false if it waits for ever.
 func (s *State) Next(now types.Instant, bytes uint64) (wait time.Duration, rule int, ok bool) {
 	s.Pass(now)
 	for i, r := range s.Rules {
@@ -306,7 +305,7 @@ func (s *State) Next(now types.Instant, bytes uint64) (wait time.Duration, rule 
 	return wait, rule, true
 }
 
-// Spend draws from the buckets of the instance, and says which shadows were short.
+// Spend draws from the buckets of the instance, and returns the shadow rules that were short.
 func (s *State) Spend(now types.Instant, bytes uint64) map[int]bool {
 	s.Pass(now)
 	shadow := map[int]bool{}

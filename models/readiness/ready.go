@@ -1,25 +1,25 @@
-// Package readiness is the table of what a node may be asked for, by what is wrong
-// with it.
+// Package readiness is the reference model of core/lifecycle/readiness: a table from conditions
+// to what the node serves.
 package readiness
 
 import "macronode/core/types"
 
-// Node is what is known of one.
+// Node has the conditions of a node.
 type Node struct {
 	Missing []types.Condition
 	Wrong   []types.Condition
-	Began   bool // nothing was missing, once
+	Began   bool // all dependencies were present once
 	Late    bool
-	Wanted  []int // upstreams that were never well
+	Wanted  []int // upstreams that were never healthy
 }
 
-// A Row is one of the table: the phase, and who is let in.
+// A Row is a row of the table: the phase, and what is served.
 type Row struct {
 	Phase                         string
 	Readyz, ForRead, Reads, Wrote bool
 }
 
-// New misses everything, and wants some upstreams.
+// New returns a node without any dependency that waits for some upstreams.
 func New(wanted ...int) Node {
 	n := Node{Missing: []types.Condition{types.DependencyJournal, types.DependencyKey, types.DependencyHTTP, types.DependencyAdmin, types.DependencySampler}, Wanted: wanted}
 	if len(wanted) > 0 {
@@ -28,8 +28,7 @@ func New(wanted ...int) Node {
 	return n
 }
 
-// Well is heard of an upstream that is well, or gone. What becomes of it later is nothing
-// to the node.
+// Well handles an upstream that is healthy or removed. What happens to it later does not matter.
 func (n *Node) Well(upstream int) {
 	var rest []int
 	for _, u := range n.Wanted {
@@ -38,24 +37,24 @@ func (n *Node) Well(upstream int) {
 		}
 	}
 	if n.Wanted = rest; len(rest) == 0 {
-		n.Met(types.DependencyUpstreams)
+		n.Satisfy(types.DependencyUpstreams)
 	}
 }
 
-// Met, Missed, Ails and Heals are what is heard.
-func (n *Node) Met(c types.Condition) {
+// Satisfy, Unsatisfy, Degrade and Restore handle changes of conditions.
+func (n *Node) Satisfy(c types.Condition) {
 	if n.Missing = without(n.Missing, c); len(n.Missing) == 0 {
 		n.Began = true
 	}
 }
-func (n *Node) Missed(c types.Condition) { n.Missing = append(without(n.Missing, c), c) }
-func (n *Node) Ails(c types.Condition)   { n.Wrong = append(without(n.Wrong, c), c) }
-func (n *Node) Heals(c types.Condition)  { n.Wrong = without(n.Wrong, c) }
+func (n *Node) Unsatisfy(c types.Condition) { n.Missing = append(without(n.Missing, c), c) }
+func (n *Node) Degrade(c types.Condition)   { n.Wrong = append(without(n.Wrong, c), c) }
+func (n *Node) Restore(c types.Condition)   { n.Wrong = without(n.Wrong, c) }
 
-// Waited is what the deadline of the start finds.
+// Waited handles the start deadline.
 func (n *Node) Waited() { n.Late = !n.Began }
 
-// Row is where n stands in the table.
+// Row returns the row of n.
 func (n *Node) Row() Row {
 	if !n.Began {
 		if n.Late {

@@ -1,4 +1,5 @@
-// Package supervisor is what restarting a child means: a list of what it did.
+// Package supervisor is the reference model of core/lifecycle/supervisor: a list of events of
+// each child.
 package supervisor
 
 import "macronode/core/types"
@@ -8,22 +9,22 @@ const (
 	second = 1000 * ms
 )
 
-// Child is what is known of one.
+// Child is the state of a child.
 type Child struct {
 	Is       string // "down", "starting", "up", "resting"
 	Wanted   bool
-	Until    types.Instant   // a rest ends
-	Failed   int             // times since it was up
-	Restarts []types.Instant // all there ever were
+	Until    types.Instant   // end of the rest
+	Failed   int             // failures in a row
+	Restarts []types.Instant // all restarts so far
 }
 
-// Supervisor watches children by their place.
+// Supervisor watches children by index.
 type Supervisor struct {
 	Dice     types.Rand
 	Children []Child
 }
 
-// New watches n children who are down.
+// New watches n children that are down.
 func New(n int, dice types.Rand) Supervisor {
 	s := Supervisor{Dice: dice}
 	for range n {
@@ -32,21 +33,21 @@ func New(n int, dice types.Rand) Supervisor {
 	return s
 }
 
-// Begin starts them all.
+// Begin starts all children.
 func (s *Supervisor) Begin() {
 	for i := range s.Children {
 		s.Children[i].Is, s.Children[i].Wanted = "starting", true
 	}
 }
 
-// Up is heard of a child.
+// Up handles the start of a child.
 func (s *Supervisor) Up(i int) {
 	if s.Children[i].Is == "starting" {
 		s.Children[i].Is = "up"
 	}
 }
 
-// Down is heard of a child.
+// Down handles the end of a child.
 func (s *Supervisor) Down(now types.Instant, i int) {
 	c := &s.Children[i]
 	switch {
@@ -67,7 +68,7 @@ func (s *Supervisor) Down(now types.Instant, i int) {
 	c.Failed++
 }
 
-// Tick says who is started.
+// Tick returns the children that must be started.
 func (s *Supervisor) Tick(now types.Instant) (started []int) {
 	for i := range s.Children {
 		c := &s.Children[i]
@@ -80,7 +81,7 @@ func (s *Supervisor) Tick(now types.Instant) (started []int) {
 	return started
 }
 
-// Troubled reports more than five restarts of a child in the minute up to now.
+// Troubled reports whether a child was restarted more than five times in the minute before now.
 func (s *Supervisor) Troubled(now types.Instant, i int) bool {
 	n := 0
 	for _, at := range s.Children[i].Restarts {
@@ -91,7 +92,7 @@ func (s *Supervisor) Troubled(now types.Instant, i int) bool {
 	return n > 5
 }
 
-// Stop says whether the child must be told.
+// Stop reports whether the child must be stopped.
 func (s *Supervisor) Stop(i int) bool {
 	c := &s.Children[i]
 	c.Wanted = false

@@ -1,5 +1,5 @@
-// Package upstream is the twin of core/gateway/upstream, of one upstream: lists of all that was
-// ever seen, which are counted anew each time.
+// Package upstream is the reference model of core/gateway/upstream, for one upstream: lists of
+// all events, which are counted anew each time.
 package upstream
 
 import "macronode/core/types"
@@ -9,7 +9,7 @@ const (
 	second = 1000 * ms
 )
 
-// Rules are the machine's, times in nanoseconds.
+// Rules are the upstream's rules, times in nanoseconds.
 type Rules struct {
 	Endpoints, Tries    int
 	Share, Spare, Hoard int
@@ -23,79 +23,99 @@ type Rules struct {
 
 // A Call is one request.
 type Call struct {
+	By    int // group of callers
 	Again bool
 	Is    string // "trying", "resting", "answered" or "gone"
 	Ill   bool
-	At    int   // less than nothing: at none any more
-	Tried []int // endpoints, in order; less than nothing: none any more
+	At    int   // negative: the endpoint was removed
+	Tried []int // endpoints, in order; negative: removed
 	Era   int
-	Last  bool // it is not tried again
+	Last  bool // it is not retried
 }
 
-// An Endpoint is one.
+// An Endpoint is an endpoint of the upstream.
 type Endpoint struct {
-	None    bool
+	None   bool
+	Groups [2]Ejection
+	Sick   bool
+	Checks []bool // health checks since the state last changed or was confirmed
+	Proven bool
+}
+
+// An Ejection is the state of an endpoint for a group of callers.
+type Ejection struct {
 	Failed  int // in a row
 	Out     bool
 	Until   int64
 	Strikes int
-	Sick    bool
-	Checks  []bool // since it last changed or was confirmed
-	Proven  bool
 }
 
-// A Fact is what a try told.
+// A Fact is the result of an attempt.
 type Fact struct {
 	At   int64
 	Good bool
 }
 
-// Upstream is one.
+// Upstream is an upstream.
 type Upstream struct {
 	Rules     Rules
 	Dice      types.Rand
 	Calls     []*Call
 	Endpoints []Endpoint
 	Next      int
-	Saved     int // hundredths
 	Seconds   int64
-	Circuit   string
-	Era       int
-	Opened    int
-	Strikes   int
-	Until     int64
-	Facts     []Fact // of this era
+	Groups    [2]Group
 }
 
-// New knows nothing yet.
+// A Group is the state of the upstream for a group of callers.
+type Group struct {
+	Saved   int // hundredths
+	Circuit string
+	Era     int
+	Opened  int
+	Strikes int
+	Until   int64
+	Facts   []Fact // of this epoch
+}
+
+// New returns an upstream without state.
 func New(r Rules, d types.Rand) *Upstream {
-	u := &Upstream{Rules: r, Dice: d, Endpoints: make([]Endpoint, 16), Saved: 100 * r.Spare, Circuit: "closed"}
+	u := &Upstream{Rules: r, Dice: d, Endpoints: make([]Endpoint, 16)}
+	for by := range u.Groups {
+		u.Groups[by] = Group{Saved: 100 * r.Spare, Circuit: "closed"}
+	}
 	for n := range u.Endpoints {
 		u.Endpoints[n].None = n >= r.Endpoints
 	}
 	return u
 }
 
-// Pass ends what is over.
+// Pass handles expired timers.
 func (u *Upstream) Pass(now int64) {
 	for i := range u.Endpoints {
-		if e := &u.Endpoints[i]; e.Out && now >= e.Until {
-			e.Out, e.Failed = false, 0
+		for by := range u.Groups {
+			if e := &u.Endpoints[i].Groups[by]; e.Out && now >= e.Until {
+				e.Out, e.Failed = false, 0
+			}
 		}
 	}
-	if u.Circuit == "open" && now >= u.Until {
-		u.turn("half-open")
+	for by := range u.Groups {
+		if g := &u.Groups[by]; g.Circuit == "open" && now >= g.Until {
+			g.turn("half-open")
+		}
 	}
 	for ; u.Seconds < now/second; u.Seconds++ {
-		if u.Saved < 100*u.Rules.Spare {
-			u.Saved = min(u.Saved+100, 100*u.Rules.Spare)
+		for by := range u.Groups {
+			if g := &u.Groups[by]; g.Saved < 100*u.Rules.Spare {
+				g.Saved = min(g.Saved+100, 100*u.Rules.Spare)
+			}
 		}
 	}
 }
 
-func (u *Upstream) turn(to string) { u.Circuit, u.Era, u.Facts = to, u.Era+1, nil }
+func (g *Group) turn(to string) { g.Circuit, g.Era, g.Facts = to, g.Era+1, nil }
 
-// In counts the calls that are in a state, at an endpoint or at any.
+// In counts the calls in a state, at an endpoint or at any.
 func (u *Upstream) In(is string, at int) (n int) {
 	for _, c := range u.Calls {
 		if c.Is == is && (at < 0 || c.At == at) {
@@ -106,29 +126,32 @@ func (u *Upstream) In(is string, at int) (n int) {
 }
 
 // Pick begins a call.
-func (u *Upstream) Pick(now int64, again bool) (c *Call, stop string) {
+func (u *Upstream) Pick(now int64, by int, again bool) (c *Call, stop string) {
 	u.Pass(now)
-	u.Saved = min(u.Saved+u.Rules.Share, 100*u.Rules.Hoard)
-	c = &Call{Again: again}
+	g := &u.Groups[by]
+	g.Saved = min(g.Saved+u.Rules.Share, 100*u.Rules.Hoard)
+	c = &Call{By: by, Again: again}
 	u.Calls = append(u.Calls, c)
 	return c, u.Retry(now, c)
 }
 
-// Retry begins the next try.
+// Retry begins the next attempt.
 func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 	u.Pass(now)
 	c.Is = "gone"
+	g := &u.Groups[c.By]
+	out := func(n int) bool { return u.Endpoints[n].Groups[c.By].Out }
 	switch {
 	case c.Last:
 		return "no_healthy_endpoint"
-	case u.Circuit == "open":
+	case g.Circuit == "open":
 		return "circuit_open"
-	case u.Circuit == "half-open" && u.trials() >= u.Rules.Floor:
+	case g.Circuit == "half-open" && u.trials(c.By) >= u.Rules.Floor:
 		return "circuit_open"
 	}
 	for _, ask := range []func(n int) bool{
-		func(n int) bool { return !u.Endpoints[n].Out && !c.has(n) },
-		func(n int) bool { return !u.Endpoints[n].Out },
+		func(n int) bool { return !out(n) && !c.has(n) },
+		func(n int) bool { return !out(n) },
 		func(n int) bool { return !c.has(n) },
 		func(int) bool { return true },
 	} {
@@ -140,7 +163,7 @@ func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 			}
 		}
 		if best >= 0 {
-			c.Is, c.At, c.Era, u.Next = "trying", best, u.Era, (best+1)%len(u.Endpoints)
+			c.Is, c.At, c.Era, u.Next = "trying", best, g.Era, (best+1)%len(u.Endpoints)
 			c.Tried = append(c.Tried, best)
 			return "picked"
 		}
@@ -157,24 +180,24 @@ func (c *Call) has(n int) bool {
 	return false
 }
 
-// Busy is how many calls an endpoint has.
+// Busy returns how many calls an endpoint has.
 func (u *Upstream) Busy(at int) int { return u.In("trying", at) + u.In("answered", at) }
 
-// trials are the tries of a half-open circuit that told nothing yet.
-func (u *Upstream) trials() (n int) {
+// trials counts the half-open attempts of a group without a result.
+func (u *Upstream) trials(by int) (n int) {
 	for _, c := range u.Calls {
-		if c.Is == "trying" && c.Era == u.Era {
+		if c.Is == "trying" && c.By == by && c.Era == u.Groups[by].Era {
 			n++
 		}
 	}
 	return n
 }
 
-// Report hears how a try ended; wait is less than nothing when there is no other, and why
-// says why there is none after a failure.
-func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, patience int64) (wait int64, why string) {
+// Report handles the end of an attempt. A negative wait means no retry; why is the reason after a
+// failure.
+func (u *Upstream) Report(now int64, c *Call, ending string, spent, started bool, patience int64) (wait int64, why string) {
 	u.Pass(now)
-	was := c.Is
+	was, g := c.Is, &u.Groups[c.By]
 	switch ending {
 	case "completed":
 		if was == "answered" {
@@ -200,12 +223,12 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 		if c.Is = "answered"; c.At < 0 {
 			return -1, ""
 		}
-		u.Endpoints[c.At].Failed, u.Endpoints[c.At].Proven = 0, true
-		if c.Era == u.Era {
-			u.Facts = append(u.Facts, Fact{now, true})
-			if u.Circuit == "half-open" && len(u.Facts) >= u.Rules.Trials {
-				u.turn("closed")
-				u.Strikes = 0
+		u.Endpoints[c.At].Groups[c.By].Failed, u.Endpoints[c.At].Proven = 0, true
+		if c.Era == g.Era {
+			g.Facts = append(g.Facts, Fact{now, true})
+			if g.Circuit == "half-open" && len(g.Facts) >= u.Rules.Trials {
+				g.turn("closed")
+				g.Strikes = 0
 			}
 		}
 		return -1, ""
@@ -220,15 +243,15 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 		is  bool
 		why string
 	}{
-		{ending == "timed_out", "deadline"}, {!c.Again, "method_not_idempotent"}, {spent, "body_consumed"}, {said, "response_started"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "max_attempts"},
-		{u.Circuit == "open", "circuit_open"}, {patience <= high, "deadline"}, {u.Saved < 100, "retry_budget"},
+		{ending == "timed_out", "deadline"}, {!c.Again, "method_not_idempotent"}, {spent, "body_consumed"}, {started, "response_started"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "max_attempts"},
+		{g.Circuit == "open", "circuit_open"}, {patience <= high, "deadline"}, {g.Saved < 100, "retry_budget"},
 	} {
 		if no.is && why == "" {
 			why = no.why
 		}
 	}
 	if why == "" {
-		u.Saved -= 100
+		g.Saved -= 100
 		c.Is, c.Ill = "resting", false
 		return low + int64(u.Dice.Uint64n(uint64(high-low)+1)), ""
 	}
@@ -242,7 +265,7 @@ func (u *Upstream) ill(now int64, c *Call) {
 	if c.At < 0 {
 		return
 	}
-	e := &u.Endpoints[c.At]
+	e, g := &u.Endpoints[c.At].Groups[c.By], &u.Groups[c.By]
 	e.Failed++
 	if e.Failed >= u.Rules.Eject && !e.Out {
 		if now-e.Until > u.Rules.OutMost {
@@ -251,12 +274,12 @@ func (u *Upstream) ill(now int64, c *Call) {
 		e.Out, e.Until = true, now+doubled(u.Rules.Out, u.Rules.OutMost, e.Strikes)
 		e.Strikes++
 	}
-	if c.Era != u.Era {
+	if c.Era != g.Era {
 		return
 	}
-	u.Facts = append(u.Facts, Fact{now, false})
+	g.Facts = append(g.Facts, Fact{now, false})
 	all, bad := 0, 0
-	for _, f := range u.Facts {
+	for _, f := range g.Facts {
 		if f.At/second > now/second-10 {
 			all++
 			if !f.Good {
@@ -264,13 +287,13 @@ func (u *Upstream) ill(now int64, c *Call) {
 			}
 		}
 	}
-	if u.Circuit == "half-open" || all >= u.Rules.Least && 100*bad >= u.Rules.Part*all {
-		rest := doubled(u.Rules.Rest, u.Rules.RestMost, u.Strikes)
+	if g.Circuit == "half-open" || all >= u.Rules.Least && 100*bad >= u.Rules.Part*all {
+		rest := doubled(u.Rules.Rest, u.Rules.RestMost, g.Strikes)
 		rest -= int64(u.Dice.Uint64n(uint64(rest / 2)))
-		u.turn("open")
-		u.Opened++
-		u.Until = now + rest
-		u.Strikes++
+		g.turn("open")
+		g.Opened++
+		g.Until = now + rest
+		g.Strikes++
 	}
 }
 
@@ -281,7 +304,7 @@ func doubled(d, most int64, times int) int64 {
 	return d
 }
 
-// Probed hears of a health check.
+// Probed handles a health check.
 func (u *Upstream) Probed(now int64, at int, well bool) {
 	u.Pass(now)
 	e := &u.Endpoints[at]

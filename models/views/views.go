@@ -1,6 +1,5 @@
-// Package views is what the views of a journal mean, in the fewest words: lists of what
-// happened, searched from the beginning. It shares no code with the index, so that the
-// two cannot be wrong in the same way.
+// Package views is the reference model of adapters/index: lists of all events, searched from the
+// beginning. It shares no code with the index, so that both cannot have the same bug.
 package views
 
 import (
@@ -11,9 +10,9 @@ import (
 	"macronode/core/types"
 )
 
-// A Fact is a record, as far as a view tells of it.
+// A Fact is a record with the fields that views use.
 type Fact struct {
-	Kind   string // moved, refused, batched, held, captured, released, lapsed, frozen
+	Kind   string // posted, rejected, batched, hold_opened, hold_captured, hold_released, hold_expired, freeze_changed
 	Op     string // issue, transfer, burn, freeze, unfreeze
 	Tenant types.Tenant
 	ID     types.TxID
@@ -31,7 +30,7 @@ type Fact struct {
 	Memo            string
 }
 
-// A Line is a movement as one of its accounts sees it.
+// A Line is a movement from the side of one account.
 type Line struct {
 	Seq     types.Seq
 	ID      types.TxID
@@ -49,7 +48,7 @@ type Line struct {
 	Memo    string
 }
 
-// A Hold is one with what became of it: active, captured, released or expired.
+// A Hold is a hold and its state: active, captured, released or expired.
 type Hold struct {
 	ID              types.TxID
 	From, To, Asset string
@@ -60,16 +59,15 @@ type Hold struct {
 	Captured        types.Amount
 }
 
-// State is all that happened, and what everybody has: of an asset's issuance account,
-// what it owes.
+// State has all events and the balances: for an asset's issuance account, the negative balance.
 type State struct {
 	Facts []Fact
 	Lines []Booked
 	Holds []Booking
-	has   []purse
+	has   []balanceOf
 }
 
-// Booked is a line with whose it is, Booking a hold.
+// Booked is a line with its owner, Booking a hold.
 type Booked struct {
 	Tenant  types.Tenant
 	Account string
@@ -80,27 +78,27 @@ type Booking struct {
 	Hold
 }
 
-type purse struct {
+type balanceOf struct {
 	tenant         types.Tenant
 	account, asset string
 	balance, held  types.Amount
 }
 
-func (s *State) purse(t types.Tenant, account, asset string) *purse {
+func (s *State) balanceOf(t types.Tenant, account, asset string) *balanceOf {
 	for i := range s.has {
 		if p := &s.has[i]; p.tenant == t && p.account == account && p.asset == asset {
 			return p
 		}
 	}
-	s.has = append(s.has, purse{tenant: t, account: account, asset: asset})
+	s.has = append(s.has, balanceOf{tenant: t, account: account, asset: asset})
 	return &s.has[len(s.has)-1]
 }
 
-// Add is one more record.
+// Add adds a record.
 func (s *State) Add(f Fact) {
 	s.Facts = append(s.Facts, f)
 	switch f.Kind {
-	case "moved":
+	case "posted":
 		from, to := f.From, f.To
 		if f.Op == "issue" {
 			from = types.Issuance + f.Asset
@@ -109,38 +107,38 @@ func (s *State) Add(f Fact) {
 			to = types.Burned + f.Asset
 		}
 		s.move(f, f.Op, from, to, f.Op == "issue")
-	case "held":
-		p := s.purse(f.Tenant, f.From, f.Asset)
+	case "hold_opened":
+		p := s.balanceOf(f.Tenant, f.From, f.Asset)
 		p.held, _ = p.held.Add(f.Amount)
 		s.Holds = append(s.Holds, Booking{f.Tenant, Hold{ID: f.ID, From: f.From, To: f.To, Asset: f.Asset,
 			Amount: f.Amount, Opened: f.At, Until: f.Until, State: "active"}})
 		f.Hold = f.ID
 		s.line(f, "hold", f.From, f.To, false, f.Nonce)
-	case "captured":
+	case "hold_captured":
 		h := s.end(f, "captured")
 		h.Captured = f.Amount
 		s.move(f, "capture", f.From, f.To, false)
-	case "released":
+	case "hold_released":
 		s.end(f, "released")
 		s.line(f, "release", f.From, f.To, false, 0)
-	case "lapsed":
+	case "hold_expired":
 		h := s.end(f, "expired")
 		f.Amount, f.Asset = h.Amount, h.Asset
 		s.line(f, "", h.From, h.To, false, 0)
-	case "frozen":
+	case "freeze_changed":
 		s.line(f, f.Op, f.From, "", false, 0)
 	}
 }
 
 func (s *State) move(f Fact, op, from, to string, owes bool) {
-	p := s.purse(f.Tenant, from, f.Asset)
+	p := s.balanceOf(f.Tenant, from, f.Asset)
 	if owes {
 		p.balance, _ = p.balance.Add(f.Amount)
 	} else {
 		p.balance, _ = p.balance.Sub(f.Amount)
 	}
 	s.line(f, op, from, to, false, f.Nonce)
-	p = s.purse(f.Tenant, to, f.Asset)
+	p = s.balanceOf(f.Tenant, to, f.Asset)
 	p.balance, _ = p.balance.Add(f.Amount)
 	s.line(f, op, to, from, true, 0)
 }
@@ -148,7 +146,7 @@ func (s *State) move(f Fact, op, from, to string, owes bool) {
 func (s *State) end(f Fact, state string) *Hold {
 	for i := range s.Holds {
 		if h := &s.Holds[i]; h.Tenant == f.Tenant && h.ID == f.Hold {
-			p := s.purse(h.Tenant, h.From, h.Asset)
+			p := s.balanceOf(h.Tenant, h.From, h.Asset)
 			p.held, _ = p.held.Sub(h.Amount)
 			h.State, h.Ended = state, f.ID
 			return &h.Hold
@@ -160,16 +158,16 @@ func (s *State) end(f Fact, state string) *Hold {
 func (s *State) line(f Fact, op, account, other string, credit bool, nonce types.Nonce) {
 	l := Line{Seq: f.Seq, ID: f.ID, At: f.At, Op: op, Asset: f.Asset, Other: other, Amount: f.Amount, Credit: credit,
 		Hold: f.Hold, Nonce: nonce, Ref: f.Ref, Memo: f.Memo}
-	if f.Kind == "frozen" {
+	if f.Kind == "freeze_changed" {
 		l.Asset, l.Amount = "", types.Amount{}
 	} else {
-		p := s.purse(f.Tenant, account, f.Asset)
+		p := s.balanceOf(f.Tenant, account, f.Asset)
 		l.Balance, l.Held = p.balance, p.held
 	}
 	s.Lines = append(s.Lines, Booked{f.Tenant, account, l})
 }
 
-// Key is the last outcome of a key, if it is in its time.
+// Key returns the last outcome of a key within its TTL.
 func (s *State) Key(t types.Tenant, key string, ttl time.Duration, at types.Time) (last Fact, found bool) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.Key == key && key != "" {
@@ -179,17 +177,17 @@ func (s *State) Key(t types.Tenant, key string, ttl time.Duration, at types.Time
 	return last, found && last.At.Add(ttl) > at
 }
 
-// Ref is who has a ref.
-func (s *State) Ref(t types.Tenant, ref string) (who types.TxID) {
+// Ref returns the owner of a ref.
+func (s *State) Ref(t types.Tenant, ref string) (record types.TxID) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.Ref == ref && ref != "" {
-			who = f.ID
+			record = f.ID
 		}
 	}
-	return who
+	return record
 }
 
-// Entries are the first so many lines of an account after a seq.
+// Entries returns the first lines of an account after a seq.
 func (s *State) Entries(t types.Tenant, account string, after types.Seq, limit int) (list []Line) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Account == account && l.Seq > after && len(list) < limit {
@@ -199,7 +197,7 @@ func (s *State) Entries(t types.Tenant, account string, after types.Seq, limit i
 	return list
 }
 
-// Last is the tenant's last movement; with a time, the last that is not later.
+// Last returns the tenant's last movement; with a time, the last one not after it.
 func (s *State) Last(t types.Tenant, at types.Time) (last types.Seq) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.At <= at {
@@ -209,7 +207,7 @@ func (s *State) Last(t types.Tenant, at types.Time) (last types.Seq) {
 	return last
 }
 
-// BalanceAt is what an account had behind a movement.
+// BalanceAt returns the balance of an account after a movement.
 func (s *State) BalanceAt(t types.Tenant, account, asset string, seq types.Seq) (balance, held types.Amount) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Account == account && l.Asset == asset && l.Seq <= seq {
@@ -219,8 +217,8 @@ func (s *State) BalanceAt(t types.Tenant, account, asset string, seq types.Seq) 
 	return balance, held
 }
 
-// Accounts are the accounts and assets of a tenant with a prefix, sorted, as account,
-// zero byte, asset.
+// Accounts returns the accounts and assets of a tenant with a prefix, sorted, as account, zero
+// byte, asset.
 func (s *State) Accounts(t types.Tenant, prefix, after string, limit int) (list []string) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Asset != "" {
@@ -230,7 +228,7 @@ func (s *State) Accounts(t types.Tenant, prefix, after string, limit int) (list 
 	return sorted(list, prefix, after, limit)
 }
 
-// Assets are those of a tenant.
+// Assets returns the assets of a tenant.
 func (s *State) Assets(t types.Tenant, prefix, after string, limit int) (list []string) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Asset != "" {
@@ -247,7 +245,7 @@ func sorted(list []string, prefix, after string, limit int) []string {
 	return list[:min(limit, len(list))]
 }
 
-// Listed are the holds of an account, or of all, by id, as they are at a time.
+// Listed returns the holds of an account, or of all, sorted by ID, in their state at a time.
 func (s *State) Listed(t types.Tenant, account, state string, now types.Time) (list []Hold) {
 	for _, h := range s.Holds {
 		if h.State == "active" && h.Until <= now {
@@ -261,7 +259,7 @@ func (s *State) Listed(t types.Tenant, account, state string, now types.Time) (l
 	return list
 }
 
-// Changes are the movements of a tenant after a seq.
+// Changes returns the movements of a tenant after a seq.
 func (s *State) Changes(t types.Tenant, after types.Seq, limit int) (list []Fact) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.Seq > after && len(list) < limit {

@@ -1,41 +1,41 @@
 ------------------------------- MODULE Admission -------------------------------
-(* Who is let in: slots of the shell, rows of the machine, permits.           *)
+(* Admission: slots of the shell, rows of the machine, permits.               *)
 (*                                                                            *)
 (*            ┌──── late, a drain, or the client left ───────────► free       *)
 (*   Ask ──► queued ──Dispatch──► out ──Settle──────────────────► free        *)
 (*     └─ refused at once          └── kept too long ──► lost ──Settle──► free *)
 (*                                                                            *)
-(* A slot is a request's until the machine has said its last word about it:   *)
-(* refused, or done. A ticket is the slot and the number of its use. Requests *)
-(* come by a ring of their class, words about settling by a way of their own, *)
-(* so they may overtake them, come twice, and come when the slot is used      *)
-(* again. Who of those that are queued is next is DRR's business.             *)
+(* A slot belongs to a request until the machine has handled its end, either  *)
+(* rejected or finished. A ticket is the slot and the number of its use.      *)
+(* Requests come by a ring of their class, finishes by their own queue. A     *)
+(* finish can overtake its request, come twice, or come to a reused slot.     *)
+(* The order of queued requests is specified in DRR.                          *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
   Callers, ClassOf,
-  FlowOf,            \* a tenant, of whom a key was verified; of the others, a peer
-  Claims,            \* who each says that it is
+  FlowOf,            \* the flow: the tenant of a verified key, or a peer
+  Claims,            \* what each caller claims to be
   FacetOf, Permits,  \* of each facet
   SlotsOf,           \* of each class
-  Total, Bound,      \* queued at once, and of them of each class
-  Share, Quota,      \* of each flow: queued at once, and let in at all
+  Total, Bound,      \* limits of queued requests: all, and of each class
+  Share, Quota,      \* limits of each flow: queued, and admitted in all
   Burst,             \* of the instance's tokens
   MaxAsks, MaxFaults,
-  Hangs              \* whether who works may never end
+  Hangs              \* whether an admitted request may never end
 
 VARIABLES
-  free,     \* of each class, its slots that nobody has
+  free,     \* of each class, its free slots
   gen,      \* of each slot, the number of its use
   intake,   \* of each class, requests on their way: [ticket, who]
-  words,    \* tickets to be settled, on their way: [ticket, n], n-th time that it is said
-  row,      \* of each slot: [at, gen, left, who]; left is a use that was settled before it came
-  avail,    \* permits that are not out
+  words,    \* finishes on their way: [ticket, n], sent for the n-th time
+  row,      \* of each slot: [at, gen, left, who]; left is a use that was finished before it arrived
+  avail,    \* free permits
   tokens,
-  used,     \* of each flow, of its quota
-  told,     \* of each slot, words on their way back: [gen, word]; "go", "refused", "done"
-  caller,   \* [pc, slot]; pc is "out", "asks", "works", or "left": it has said that it is to be settled
-  went,     \* of each flow, who was let in and is done
+  used,     \* of each flow, the used quota
+  told,     \* of each slot, decisions on their way back: [gen, word]; "go", "refused", "done"
+  caller,   \* [pc, slot]; pc is "out", "asks", "works", or "left": it has sent its finish
+  went,     \* of each flow, admitted and finished requests
   phase,    \* "serving", "draining"
   spent
 
@@ -48,7 +48,7 @@ Flows   == {FlowOf[c] : c \in Callers} \cup {Claims[c] : c \in Callers}
 RECURSIVE Sum(_)
 Sum(S) == IF S = {} THEN 0 ELSE LET k == CHOOSE k \in S : TRUE IN Bound[k] + Sum(S \ {k})
 
-ASSUME Sum(Classes) <= Total \* or one class fills what others were promised
+ASSUME Sum(Classes) <= Total \* otherwise one class could take what others were promised
 
 Queued(P(_)) == Cardinality({s \in Slots : row[s].at = "queued" /\ P(row[s].who)})
 Ticket(c)    == [slot |-> caller[c].slot, gen |-> gen[caller[c].slot]]
@@ -56,20 +56,20 @@ Ticket(c)    == [slot |-> caller[c].slot, gen |-> gen[caller[c].slot]]
 -----------------------------------------------------------------------------
 (* The decisions: what the mutants of MCAdmission replace.                    *)
 
-Flow(c)       == FlowOf[c]             \* what was not verified is not believed
+Flow(c)       == FlowOf[c]             \* claims that were not verified are ignored
 Takes         == phase = "serving"
 FullAll       == Queued(LAMBDA x : TRUE) >= Total
 FullClass(k)  == Queued(LAMBDA x : ClassOf[x] = k) >= Bound[k]
 FullFlow(f)   == Queued(LAMBDA x : Flow(x) = f) >= Share
 OverQuota(f)  == used[f] >= Quota[f]
 MayGo(f)      == avail[f] > 0 /\ tokens > 0
-Refund(f)     == used[f] - 1           \* who is refused later has used nothing either
+Refund(f)     == used[f] - 1           \* a request that is rejected later gets its charge back
 Mine(s, t)    == row[s].gen = t.gen
-Early(s, t)   == t.gen > row[s].gen /\ t.gen > row[s].left \* it has overtaken its request: the latest that has is remembered
-GivesBack(at) == at = "out"            \* of a lost one the permit was taken back
-Stays(at)     == FALSE                 \* who left the queue is not in it any more
-TakesBack     == TRUE                  \* from who keeps a permit too long
-FreesAtOnce   == FALSE                 \* a slot is its caller's until the machine's last word
+Early(s, t)   == t.gen > row[s].gen /\ t.gen > row[s].left \* it has overtaken its request: the latest such finish is remembered
+GivesBack(at) == at = "out"            \* the permit of a lost request was revoked
+Stays(at)     == FALSE                 \* a request that left the queue is removed from it
+TakesBack     == TRUE                  \* a permit that is kept too long is revoked
+FreesAtOnce   == FALSE                 \* a slot belongs to its caller until the machine has handled the end
 
 -----------------------------------------------------------------------------
 NoRow == [at |-> "free", gen |-> 0, left |-> 0, who |-> CHOOSE c \in Callers : TRUE]
@@ -87,7 +87,7 @@ Spend(what, most) == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 
 
 (* Callers, and the shell.                                                    *)
 
-Ask(c) == \* who finds no slot of its class is refused at the door
+Ask(c) == \* without a free slot of its class the caller is rejected at once
   /\ caller[c].pc = "out" /\ free[ClassOf[c]] # {} /\ Spend("asks", MaxAsks)
   /\ LET k == ClassOf[c]
          s == CHOOSE s \in free[k] : \A other \in free[k] : s <= other
@@ -96,7 +96,7 @@ Ask(c) == \* who finds no slot of its class is refused at the door
         /\ intake' = [intake EXCEPT ![k] = Append(@, [ticket |-> [slot |-> s, gen |-> gen[s] + 1], who |-> c])]
   /\ UNCHANGED <<words, row, avail, tokens, used, told, went, phase>>
 
-Ends(c, pc) == \* its ticket is to be settled
+Ends(c, pc) == \* sends the finish of its ticket
   /\ caller[c].pc = pc
   /\ words' = words \cup {[ticket |-> Ticket(c), n |-> 1]}
   /\ IF FreesAtOnce THEN /\ caller' = [caller EXCEPT ![c] = Out]
@@ -105,7 +105,7 @@ Ends(c, pc) == \* its ticket is to be settled
   /\ UNCHANGED <<gen, intake, row, avail, tokens, used, told, went, phase>>
 
 Finish(c) == Ends(c, "works") /\ UNCHANGED spent
-Leave(c)  == Ends(c, "asks") /\ Spend("faults", MaxFaults) \* its verdict may be on its way
+Leave(c)  == Ends(c, "asks") /\ Spend("faults", MaxFaults) \* its decision may be on its way
 
 Again(c) ==
   /\ caller[c].pc = "left" /\ Spend("faults", MaxFaults)
@@ -128,7 +128,7 @@ Uncharge(s)      == used' = [used EXCEPT ![Flow(row[s].who)] = Refund(Flow(row[s
 
 Refuses(c) == LET k == ClassOf[c] f == Flow(c) IN ~Takes \/ FullAll \/ FullClass(k) \/ FullFlow(f) \/ OverQuota(f)
 
-Decide(k) == \* who is refused changes nothing of anybody
+Decide(k) == \* a rejection changes nothing of other callers
   /\ intake[k] # <<>> /\ intake' = [intake EXCEPT ![k] = Tail(@)]
   /\ LET t == Head(intake[k]).ticket c == Head(intake[k]).who s == t.slot IN
      IF row[s].left = t.gen \/ Refuses(c) THEN Tell(s, t.gen, "refused") /\ UNCHANGED <<row, used>>
@@ -146,12 +146,12 @@ Refill ==
   /\ tokens < Burst /\ tokens' = tokens + 1
   /\ UNCHANGED <<free, gen, intake, words, row, avail, used, told, caller, went, phase, spent>>
 
-Late(s) == \* it has waited for as long as it may
+Late(s) == \* it has waited for the limit
   /\ row[s].at = "queued" /\ row' = [row EXCEPT ![s].at = "free"]
   /\ Tell(s, row[s].gen, "refused") /\ Uncharge(s)
   /\ UNCHANGED <<free, gen, intake, words, avail, tokens, caller, went, phase, spent>>
 
-Reclaim(s) == \* its deadline and the grace are over: what it does, it does without a permit
+Reclaim(s) == \* its deadline and the grace have passed: it continues without a permit
   /\ row[s].at = "out" /\ TakesBack /\ row' = [row EXCEPT ![s].at = "lost"]
   /\ avail' = [avail EXCEPT ![FacetOf[row[s].who]] = @ + 1]
   /\ UNCHANGED <<free, gen, intake, words, tokens, used, told, caller, went, phase, spent>>
@@ -168,7 +168,7 @@ Settle == \E w \in words : LET t == w.ticket s == t.slot IN
           /\ UNCHANGED <<told, avail, used, went>>
   /\ UNCHANGED <<free, gen, intake, tokens, caller, phase, spent>>
 
-Drain == \* nobody waits through it; who works goes on
+Drain == \* waiting requests are rejected; admitted ones continue
   /\ phase = "serving" /\ phase' = "draining"
   /\ LET waits == {s \in Slots : row[s].at = "queued"} IN
      /\ row' = [s \in Slots |-> IF s \in waits THEN [row[s] EXCEPT !.at = "free"] ELSE row[s]]
@@ -189,23 +189,23 @@ Spec     == Init /\ [][Next]_vars
 LiveSpec == Spec /\ WF_vars(Node) /\ \A c \in Callers : WF_vars(Hear(c)) /\ (~Hangs => WF_vars(Finish(c)))
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants and properties.                                                 *)
 
 At(where, P(_)) == Cardinality({s \in Slots : row[s].at \in where /\ P(row[s].who)})
 Said(s)         == [i \in DOMAIN told[s] |-> told[s][i].word]
 Coming(t)       == \E k \in Classes : \E i \in DOMAIN intake[k] : intake[k][i].ticket = t
 Holds(s, t)     == row[s].gen = t.gen /\ row[s].at # "free"
 
-\* Of each facet, a permit is free or out, and is given back once; the instance gives no token that it does not have.
+\* Of each facet, a permit is free or given, and is returned once; the instance gives no token that it does not have.
 PermitsExact == /\ \A f \in Facets : avail[f] >= 0 /\ avail[f] + At({"out"}, LAMBDA x : FacetOf[x] = f) = Permits[f]
                 /\ tokens \in 0..Burst
 
-\* A slot is free, or one caller has it; of a free one the machine knows nothing any more, and nothing is on its way back.
+\* A slot is free or has one caller; the machine has no row of a free slot, and nothing is on its way back.
 SlotsExact == \A s \in Slots :
   /\ Cardinality({k \in Classes : s \in free[k]}) + Cardinality({c \in Callers : caller[c].pc # "out" /\ caller[c].slot = s}) = 1
   /\ (\E k \in Classes : s \in free[k]) => row[s].at = "free" /\ told[s] = <<>> /\ ~Coming([slot |-> s, gen |-> gen[s]])
 
-\* Who works has been let in; who waits is on his way, queued, or his word is there; who ends will hear the last one.
+\* A working caller was admitted; a waiting one is on its way, queued, or its decision is; an ending one will get the last decision.
 NoneLost == \A c \in Callers : LET t == Ticket(c) s == caller[c].slot IN
   CASE caller[c].pc = "works" -> Holds(s, t) /\ row[s].at \in {"out", "lost"}
     [] caller[c].pc = "asks"  -> Coming(t) \/ told[s] # <<>> \/ (Holds(s, t) /\ row[s].at = "queued")
@@ -213,19 +213,19 @@ NoneLost == \A c \in Callers : LET t == Ticket(c) s == caller[c].slot IN
                                                                                 \/ [ticket |-> t, n |-> 2] \in words))
     [] OTHER -> TRUE
 
-\* Each is told at most once to go, and the last word once; who hears it hears what is for him.
+\* Each request gets at most one admission and one end, and each decision reaches its own caller.
 OneVerdict == \A c \in Callers : caller[c].pc # "out" => LET s == caller[c].slot IN
   /\ Said(s) \in CASE caller[c].pc = "works" -> {<<>>}
                    [] caller[c].pc = "asks"  -> {<<>>, <<"go">>, <<"refused">>}
                    [] OTHER -> {<<>>, <<"go">>, <<"refused">>, <<"done">>, <<"go", "done">>}
   /\ \A i \in DOMAIN told[s] : told[s][i].gen = gen[s]
 
-\* No more is queued than there is room for: of all, of a class, of a flow.
+\* The queued requests are within the limits: of all, of a class, of a flow.
 QueueBounded == /\ At({"queued"}, LAMBDA x : TRUE) <= Total
                 /\ \A k \in Classes : At({"queued"}, LAMBDA x : ClassOf[x] = k) <= Bound[k]
                 /\ \A f \in Flows : At({"queued"}, LAMBDA x : FlowOf[x] = f) <= Share
 
-\* Nobody is refused at once but for his own: his quota, his flow's share, his class's, or because he left.
+\* A request is rejected at once only for its quota, its flow's share, its class's limit, or because it left.
 RefusedRightly == [][\A k \in Classes : intake'[k] # intake[k] /\ Len(intake'[k]) < Len(intake[k]) =>
   LET c == Head(intake[k]).who s == Head(intake[k]).ticket.slot IN
   told'[s] # told[s] => \/ phase # "serving" \/ row[s].left = gen[s]
@@ -233,19 +233,19 @@ RefusedRightly == [][\A k \in Classes : intake'[k] # intake[k] /\ Len(intake'[k]
                         \/ At({"queued"}, LAMBDA x : FlowOf[x] = FlowOf[c]) >= Share
                         \/ At({"queued"}, LAMBDA x : ClassOf[x] = k) >= Bound[k]]_vars
 
-\* A quota is used by who is in or was served, and by nobody who was refused, at once or later.
+\* A quota is used by requests in progress or finished, and not by rejected ones.
 QuotaExact == \A f \in Flows : used[f] = At({"queued", "out", "lost"}, LAMBDA x : FlowOf[x] = f) + went[f]
 
-\* Nothing of a tenant changes but by what his own do.
+\* A tenant's state is changed only by its own requests.
 Untouched == [][\A f \in Flows : used'[f] # used[f] =>
   \E s \in Slots : row'[s] # row[s] /\ \E r \in {row[s], row'[s]} : r.at # "free" /\ FlowOf[r.who] = f]_vars
 
-\* From draining on nothing is taken, and nobody waits.
+\* From draining on no request is accepted, and none waits.
 NothingNew == phase = "draining" => Queued(LAMBDA x : TRUE) = 0
 
-\* Everybody hears: who waits goes or is refused, and who has left hears the last word, so that its slot is free again.
+\* Every request is decided: a waiting one is admitted or rejected, and the slot of one that left becomes free.
 Answered == \A c \in Callers : caller[c].pc \in {"asks", "left"} ~> caller[c].pc \in {"works", "out"}
 
-\* In the end all permits are there again, whoever hangs.
+\* In the end all permits are free, whichever request hangs.
 PermitsReturn == <>[](avail = Permits)
 =============================================================================

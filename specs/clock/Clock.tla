@@ -2,33 +2,33 @@
 (* The node's own time, made of what the machine's clocks claim.              *)
 (*                                                                            *)
 (*   ahead of the machine: slow      a little behind: a step, then fast       *)
-(*   far behind: doubted, until the machine was synchronised and steady for   *)
-(*   a while, or an operator says so                                          *)
+(*   far behind: not trusted until the machine was synchronised and steady    *)
+(*   for a while, or an operator confirms it                                  *)
 (*                                                                            *)
 (* The machine's clock may be set to anything at any time, and the process may *)
-(* end at any time: what it goes on with is the time of its last frame. Days   *)
-(* are counted by this time, and so is what may leave an account in one.       *)
-(* Between two readings the machine's clock goes on as fast as time does.      *)
+(* end at any time: it continues from the time of its last frame. Days are     *)
+(* counted in this time, and so is the daily limit of an account's debits.     *)
+(* Between two readings the machine's clock advances as fast as time does.     *)
 EXTENDS Integers
 
 CONSTANTS
-  Step, Rest,      \* forward at once, and how long between two of them
-  Trust, Gap,      \* an offset beyond is not believed, while running and across a restart
-  Steady, Waver,   \* a doubted offset must stand still for so long, give or take
+  Step, Rest,      \* forward at once, and the time between two of them
+  Trust, Gap,      \* a larger offset is not trusted, while running and across a restart
+  Steady, Waver,   \* an untrusted offset must be steady for so long, within Waver
   Slew,
-  Day, Ceiling,    \* a day's length, and how often an account may pay in one
-  Gones,           \* what may go by between two readings
+  Day, Ceiling,    \* the length of a day, and the limit of an account's debits in one
+  Gones,           \* the possible times between two readings
   MaxWall, MaxMono,
   MaxJumps, MaxCrashes, MaxAccepts, MaxPays
 
 VARIABLES
-  at,             \* what was last read
-  wall, seen,     \* what the machine claims; what it claimed when it was read
-  synced,         \* and that it is right
-  doubted, since, offset, \* for how long the doubted offset has stood still, and where
+  at,             \* the last reading
+  wall, seen,     \* the machine's time; what it was when it was read
+  synced,         \* whether the machine's clock is synchronised
+  doubted, since, offset, \* how long the untrusted offset was steady, and its value
   stepped,        \* since the last step
-  mono,           \* that has gone by in all
-  frame,          \* the time of the last frame: all that outlives the process
+  mono,           \* the total elapsed time
+  frame,          \* the time of the last frame: all that survives the process
   paid,           \* [day, n] of the account's row, which frames carry
   past, still, rested, did, \* for the invariants: payments of each day; how long the machine was
                   \* steady; since the last step; what the last action did: [what, gone, moved]
@@ -44,22 +44,22 @@ Abs(n)    == Max(n, -n)
 (* The decisions: what the mutants of MCClock replace.                        *)
 
 Fast(gone)        == gone \div Slew
-Far(behind)       == behind > (IF doubted THEN Step ELSE Trust) \* not believed while running
+Far(behind)       == behind > (IF doubted THEN Step ELSE Trust) \* not trusted while running
 Distrusts(ahead)  == ahead > Gap                              \* nor across a restart
-Slow(even, gone)  == Max(even - Fast(gone), seen')            \* who is ahead goes slower, never back
+Slow(even, gone)  == Max(even - Fast(gone), seen')            \* if the node is ahead it runs slower, and never goes back
 MayStep(gone)     == stepped + gone >= Rest
-Catches(even, gone) == Min(even + Fast(gone), seen')          \* who is behind goes faster, and not beyond
+Catches(even, gone) == Min(even + Fast(gone), seen')          \* if it is behind it runs faster, and does not overtake
 Wavers(behind)    == Abs(behind - offset) > Waver
 Vouched           == synced
-Begins            == frame                                    \* a process goes on with the time of its last frame
+Begins            == frame                                    \* a process continues from the time of its last frame
 Waits(ahead)      == ahead < 0                                \* for a machine that is behind that
-Today             == at \div Day                              \* by the node's own time
+Today             == at \div Day                              \* in the node's own time
 
 -----------------------------------------------------------------------------
 Days == 0..((MaxWall + MaxMono) \div Day)
 
 Init ==
-  /\ wall = Trust /\ seen = wall /\ at = wall /\ synced = TRUE \* the first start believes the machine
+  /\ wall = Trust /\ seen = wall /\ at = wall /\ synced = TRUE \* the first start trusts the machine
   /\ doubted = FALSE /\ since = 0 /\ offset = 0 /\ stepped = Rest /\ mono = 0
   /\ frame = at /\ paid = [day |-> 0, n |-> 0] /\ past = [d \in Days |-> 0]
   /\ still = 0 /\ rested = Rest /\ did = [what |-> "began", gone |-> 0, moved |-> 0]
@@ -68,12 +68,12 @@ Init ==
 Spend(what, most)      == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 1]
 Did(what, gone, moved) == did' = [what |-> what, gone |-> gone, moved |-> moved]
 
-Jump == \* somebody sets the machine's clock
+Jump == \* the machine's clock is set
   /\ Spend("jumps", MaxJumps) /\ \E w \in 0..MaxWall : w # wall /\ wall' = w
   /\ Did("jump", 0, 0)
   /\ UNCHANGED <<at, seen, synced, doubted, since, offset, stepped, mono, frame, paid, past, still, rested>>
 
-Loses == \* the kernel holds its clock to be right no more, or again
+Loses == \* the kernel reports that its clock is not synchronised, or is again
   /\ Spend("jumps", MaxJumps) /\ synced' = ~synced /\ Did("sync", 0, 0)
   /\ UNCHANGED <<at, wall, seen, doubted, since, offset, stepped, mono, frame, paid, past, still, rested>>
 
@@ -102,7 +102,7 @@ Read(gone) ==
   /\ rested' = IF Steps(gone) THEN 0 ELSE Min(Rest, rested + gone)
   /\ UNCHANGED <<synced, frame, paid, past, spent>>
 
-Accept == \* an operator believes the machine, doubted or not
+Accept == \* an operator confirms the machine's clock
   /\ Spend("accepts", MaxAccepts)
   /\ at' = Max(at, seen) /\ doubted' = FALSE /\ since' = 0 /\ offset' = 0 /\ Did("accept", 0, at' - at)
   /\ UNCHANGED <<wall, seen, synced, stepped, mono, frame, paid, past, still, rested>>
@@ -134,41 +134,41 @@ Next == \/ Jump \/ Loses \/ Accept \/ Vouch \/ Pay \/ Crash
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants and properties.                                                 *)
 
 Reads == did'.what = "read" /\ seen' = wall' /\ mono' >= mono
 
-\* C1. Time never goes back while a process lives.
+\* C1. Time never goes back within a process.
 NeverBack == [][did'.what # "restart" => at' >= at]_vars
 
-\* Nor across its end: not behind anything that was written.
+\* Nor across a restart: it is never before anything that was written.
 NotBehindFrames == at >= frame
 
-\* C2. It runs slow or fast by one part in Slew, but for small steps and for what was believed after a doubt.
+\* C2. It runs slow or fast by one part in Slew, except for small steps and for an offset that became trusted.
 Rate == [][Reads /\ ~(doubted /\ ~doubted') =>
   did'.moved \in (did'.gone - Fast(did'.gone))..(did'.gone + Max(Fast(did'.gone), Step))]_vars
 
-\* It never overtakes a machine that is ahead of it: it leads only those that were set back.
+\* It never overtakes a machine that is ahead of it: it leads only a machine that was set back.
 NoLeadOfItsOwn == [][Reads /\ wall' >= at + did'.gone => at' <= wall']_vars
 
-\* What is far ahead is doubted.
+\* A large offset is not trusted.
 FarIsDoubted == did.what \in {"read", "restart"} /\ seen - at > Trust => doubted
 
-\* What is doubted is believed when the machine was right and steady for long enough, or an operator says so.
+\* An untrusted offset is trusted when the machine was synchronised and steady for long enough, or an operator confirms it.
 BelievedLate == [][Reads /\ doubted /\ did'.moved > did'.gone + Max(Fast(did'.gone), Step) => still' >= Steady]_vars
 
 \* Steps are rare.
 StepsAreRare == [][Reads /\ Steps(did'.gone) => rested + did'.gone >= Rest]_vars
 
-\* A restart believes no more than a while has gone by.
+\* A restart trusts only a limited offset.
 RestartWithinGap == [][did'.what = "restart" => did'.moved \in 0..Gap]_vars
 
-\* Where nobody interferes the offset shrinks, or the doubt about it comes to its end.
+\* Without interference the offset shrinks, or becomes trusted.
 Settles == [][Reads /\ did'.gone >= Slew /\ synced /\ seen = wall =>
   \/ wall' = at'
   \/ ~doubted' /\ Abs(wall' - at') < Abs(wall - at)
   \/ doubted' /\ (~doubted \/ since' > since)]_vars
 
-\* No day has more payments than may be made in one, whatever the machine says the day is.
+\* No day has more debits than its limit, whatever the machine's date is.
 DayCeiling == \A d \in Days : past[d] <= Ceiling
 =============================================================================

@@ -1,36 +1,36 @@
 --------------------------------- MODULE Drain ---------------------------------
-(* The life of a node from its start to its end: when it may be given traffic, *)
-(* what it takes on, and what becomes of that when it ends.                    *)
+(* A node from its start to its end: when it is ready, which requests it       *)
+(* accepts, and what happens to them when it ends.                             *)
 (*                                                                             *)
 (*   starting ──all needs met──► serving ──Drain──► lame duck ──► draining     *)
-(*        draining ──nothing is in──► stopped ──► the shell, the admin last    *)
+(*        draining ──no request left──► stopped ──► the shell, the admin last   *)
 (*            └──deadline, or Abort──► aborting ──► stopped                    *)
 (*                                                                             *)
-(* Time is what is left of a deadline: nobody can wait past one. The disk may  *)
-(* be slow, fail or never answer, and a child may die or never end: none of    *)
-(* them is counted on when a drain shall end. What a request does is Wallet's  *)
-(* business, and how frames get to the disk is Journal's.                      *)
+(* Time is what is left of a deadline: no wait exceeds one. The disk may be    *)
+(* slow, fail or never answer, and a service may fail or never end: a drain    *)
+(* depends on none of them. What a request does is specified in Wallet, and    *)
+(* how frames get to the disk in Journal.                                      *)
 EXTENDS Integers, FiniteSets
 
 CONSTANTS
   Requests,
-  StartTime,                     \* for all that the node needs
+  StartTime,                     \* limit of the start
   LameTime, DrainTime, AbortTime,
-  MaxFaults,                     \* stalls, failures, children that die, and callers told that nobody knows yet
+  MaxFaults,                     \* stalls, failures, failed services, and unknown outcomes
   MaxSignals
 
 VARIABLES
-  met, seen,       \* needs that are met; that ever were
+  met, seen,       \* needs that are met now; that were ever met
   started,
-  ailing,          \* of "stalled", "failed", "late"
+  ailing,          \* degraded by: of "stalled", "failed", "late"
   http,            \* the public listener: "down", "starting", "up", "ending"
   phase,           \* "none", "lame_duck", "draining", "aborting", "stopped"
   left,            \* until the deadline of the phase; before a drain, of the start
   age,             \* of the drain
   last, durable, folded,
   req,             \* "new", "sent", "held", "answered", "unknown", "refused"
-  after,           \* the frame that a held one waits for
-  shell,           \* parts that were not asked to end yet
+  after,           \* the frame that a held request waits for
+  shell,           \* services that were not stopped yet
   spent
 
 vars == <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, req, after, shell, spent>>
@@ -49,17 +49,17 @@ Begun   == phase # "none"
 Closed        == Rank(phase) >= 2          \* a lame duck still serves
 Complete(m)   == m = Needs                 \* all at one moment, once
 Writes        == "stalled" \notin ailing /\ "failed" \notin ailing
-Reads         == started /\ ~Closed        \* a journal that fails stops no read
+Reads         == started /\ ~Closed        \* a failed journal stops no read
 Readyz        == started /\ ~Begun /\ "http" \in met /\ Writes
 Takes         == started /\ ~Closed /\ Writes
 Outstanding   == durable < last /\ "failed" \notin ailing
 Quiet         == http = "down" /\ Held = {} /\ ~Outstanding
-GivenUp       == Held                      \* whom an abort tells that nobody knows
-Tells         == "unknown"                 \* of what may be lost
-Lost(r)       == after[r] > durable        \* by a flush that failed
-MayBegin      == ~Begun                    \* asked again, it changes nothing
-Restarts      == ~Begun                    \* nobody is started for a node that ends
-MustEnd       == left = 0                  \* an abort waits for nobody after its time
+GivenUp       == Held                      \* the requests whose outcome an abort makes unknown
+Tells         == "unknown"                 \* the outcome of what may be lost
+Lost(r)       == after[r] > durable        \* by a failed flush
+MayBegin      == ~Begun                    \* a second request changes nothing
+Restarts      == ~Begun                    \* no service is started while the node ends
+MustEnd       == left = 0                  \* an abort does not wait beyond its time
 MayGo(part)   == part = "admin" => shell = {"admin"}
 
 -----------------------------------------------------------------------------
@@ -86,7 +86,7 @@ Up ==
   /\ http = "starting" /\ phase # "stopped" /\ http' = "up" /\ Need(met \cup {"http"})
   /\ UNCHANGED <<phase, left, age, last, durable, folded, req, after, shell, spent>>
 
-Die == \* the public listener, when nobody asked it to
+Die == \* the public listener fails
   /\ http \in {"starting", "up"} /\ phase # "stopped" /\ Spend("faults", MaxFaults)
   /\ http' = "down" /\ Need(met \ {"http"})
   /\ UNCHANGED <<phase, left, age, last, durable, folded, req, after, shell>>
@@ -95,7 +95,7 @@ Restart ==
   /\ http = "down" /\ Restarts /\ phase # "stopped" /\ http' = "starting"
   /\ UNCHANGED <<met, seen, started, ailing, phase, left, age, last, durable, folded, req, after, shell, spent>>
 
-Ended == \* it was asked to: an abort cuts off those who are in, a drain waits for them
+Ended == \* it was stopped: an abort cuts its requests, a drain waits for them
   /\ http = "ending" /\ phase # "stopped"
   /\ phase = "aborting" \/ \A r \in Requests : req[r] \notin {"sent", "held"}
   /\ http' = "down" /\ Need(met \ {"http"})
@@ -111,7 +111,7 @@ Send(r) ==
   /\ req[r] = "new" /\ http = "up" /\ phase # "stopped" /\ req' = [req EXCEPT ![r] = "sent"]
   /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, after, shell, spent>>
 
-Enter(r) == \* decided and recorded, or refused at once
+Enter(r) == \* decided and recorded, or rejected at once
   /\ req[r] = "sent" /\ phase # "stopped"
   /\ IF Takes THEN /\ last' = last + 1 /\ req' = [req EXCEPT ![r] = "held"] /\ after' = [after EXCEPT ![r] = last + 1]
      ELSE req' = [req EXCEPT ![r] = "refused"] /\ UNCHANGED <<last, after>>
@@ -119,12 +119,12 @@ Enter(r) == \* decided and recorded, or refused at once
 
 Tell(who, what) == req' = [r \in Requests |-> IF r \in who THEN what ELSE req[r]]
 
-Sync == \* also of a flush that was given up
+Sync == \* also of a flush that has timed out
   /\ durable < last /\ phase # "stopped" /\ \E n \in (durable + 1)..last : durable' = n
   /\ ailing' = ailing \ {"stalled"}
   /\ UNCHANGED <<met, seen, started, http, phase, left, age, last, folded, req, after, shell, spent>>
 
-Fold == \* who waited for it is answered
+Fold == \* the requests that waited for it are answered
   /\ folded < durable /\ phase # "stopped" /\ folded' = durable
   /\ Tell({r \in Held : after[r] <= durable}, "answered")
   /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, after, shell, spent>>
@@ -190,51 +190,51 @@ Next == \/ Ending \/ Up \/ Die \/ Restart \/ Ended \/ Late \/ Sync \/ Fold \/ St
         \/ \E r \in Requests : Send(r) \/ Enter(r) \/ LosePatience(r)
 
 Spec     == Init /\ [][Next]_vars
-LiveSpec == Spec /\ WF_vars(Ending) \* nobody else is counted on
+LiveSpec == Spec /\ WF_vars(Ending) \* no other action is assumed to happen
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants and properties.                                                 *)
 
-\* R1. Before every need was met once, nothing is served and nobody is sent here.
+\* R1. Before every need was met once, no request is served and the node is not ready.
 ReadyOnce == Readyz \/ Reads \/ (\E r \in Requests : req[r] = "held") => seen = Needs
 
-\* Nobody is sent to a node that ends, or that cannot be reached or cannot write.
+\* The node is not ready if it ends, cannot be reached or cannot write.
 ReadyHonest == Readyz => phase = "none" /\ "http" \in met /\ ailing \cap {"stalled", "failed"} = {}
 
-\* R2. A journal that fails or stalls takes no write.
+\* R2. A failed or stalled journal accepts no write.
 WritesNeedJournal == [][last' > last => ailing \cap {"stalled", "failed"} = {}]_vars
 
-\* Reads go on until the node takes nothing any more.
+\* Reads are served until the node accepts no requests any more.
 ReadsGoOn == started /\ phase \in {"none", "lame_duck"} => Reads
 
-\* D2. Nothing is taken from draining on.
+\* D2. No request is accepted from draining on.
 NothingNew == [][Rank(phase) >= 2 => last' = last /\ \A r \in Requests : req'[r] = "held" => req[r] = "held"]_vars
 
-\* Whoever was let in hears what became of it, or that nobody knows, before the node stops.
+\* Every accepted request gets its outcome, or an unknown one, before the node stops.
 AllHear == phase = "stopped" => Held = {}
 
-\* An abort is at once: nobody waits through it.
+\* An abort is immediate: no request waits through it.
 AbortIsNow == phase = "aborting" => Held = {}
 
-\* Who is answered is answered of what is durable and folded.
+\* An outcome that is returned is durable and folded.
 TellsFolded == \A r \in Requests : req[r] = "answered" => after[r] <= folded
 
-\* Nobody is kept waiting for a frame that a failed flush may have lost.
+\* No request waits for a frame that a failed flush may have lost.
 NobodyWaitsForLost == \A r \in Held : "failed" \in ailing => after[r] <= durable
 
-\* A drain that was not cut short leaves nothing that is only in memory.
+\* A drain that was not aborted leaves nothing that is only in memory.
 DrainFinishes == [][phase = "draining" /\ phase' = "stopped" => durable = last \/ "failed" \in ailing]_vars
 
 \* D1. Phases only advance.
 PhasesAdvance == [][Rank(phase') >= Rank(phase)]_vars
 
-\* D1. Whatever hangs, the end takes no longer than its times allow.
+\* D1. Whatever hangs, the end takes at most its time limits.
 InTime == age <= LameTime + DrainTime + AbortTime
 
-\* Nobody is started for a node that ends.
+\* No service is started while the node ends.
 NoRestart == [][Begun /\ http' = "starting" => http = "starting"]_vars
 
-\* Those who look on see the end: the admin listener goes last.
+\* The end is observable: the admin listener stops last.
 AdminLast == "admin" \notin shell => shell = {}
 
 \* Every drain ends.

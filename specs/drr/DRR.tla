@@ -1,15 +1,15 @@
 ---------------------------------- MODULE DRR ----------------------------------
-(* Whose turn it is: deficit round robin over classes, then over the flows of  *)
-(* a class, then first come first served.                                     *)
+(* Fair queueing: deficit round robin over classes, then over the flows of a   *)
+(* class, then first in, first out.                                           *)
 (*                                                                            *)
 (*   Offer ──► the end of its flow ──► its flow's turn ──► its class's ──► Serve *)
 (*                      └──────────────── Drop                                *)
 (*                                                                            *)
-(* A class is given weight × quantum when its turn comes, a flow one quantum,  *)
-(* once a turn, and each spends what its items cost. What it is called to look *)
-(* for one item is one step of the machine: nobody comes between. Who is let   *)
-(* into a flow, and what becomes of an item that was served, is Admission's    *)
-(* business.                                                                  *)
+(* A class gets weight × quantum with its turn, a flow one quantum, once per   *)
+(* turn, and each spends the cost of its items. The search for the next item   *)
+(* is one step of the machine: nothing happens in between. Which items are     *)
+(* accepted, and what happens to a served item, is specified in Admission.     *)
+(*                                                                            *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
@@ -17,22 +17,22 @@ CONSTANTS
   Weights,     \* of each class, in the order of their turns; 0: it is not served
   Quantum,
   MaxCost,     \* of an item: a quantum, but the bounds hold beyond it
-  Depth,       \* items of a flow
-  MaxOut,      \* of a flow, items that were served and will have cost something else
-  Drops,       \* whether items leave before their turn
+  Depth,       \* limit of a flow's items
+  MaxOut,      \* of a flow, served items whose cost will be corrected
+  Drops,       \* whether items can leave before their turn
   Two, Both    \* flows of a class, and classes, that are compared: a pair, or none
 
 VARIABLES
-  queue,       \* of each flow, its items: [cost, ahead]; ahead is how many of those before it came earlier
+  queue,       \* of each flow, its items: [cost, ahead]; ahead is the number of earlier items before it
   ring,        \* of each class, its flows that have items; the first has the turn
-  credit,      \* of each flow, what it may spend; less than 0 is owed
+  credit,      \* of each flow, its deficit; less than 0 is a debt
   share,       \* of each class
   turn,        \* a class
-  given,       \* that class was given its quanta
-  begun,       \* of each class, its first flow was given its quantum
-  looks,       \* steps since it was called to look for an item
-  order,       \* nobody was overtaken in a flow
-  out,         \* of each flow, items that were served and may be corrected
+  given,       \* that class got its quanta
+  begun,       \* of each class, its first flow got its quantum
+  looks,       \* steps since the search for an item began
+  order,       \* no item overtook another of its flow
+  out,         \* of each flow, served items that may be corrected
   fwait,       \* of each flow, turns of flows of its class since it was served
   cwait,       \* of each class, turns of classes since it was served
   lead, tilt   \* what the first of Two, of Both was charged more than the second while both waited
@@ -99,7 +99,7 @@ Without(f, i) ==
   [j \in 1..(Items(f) - 1) |-> LET x == queue[f][IF j < i THEN j ELSE j + 1] IN
     IF x.ahead > queue[f][i].ahead THEN [x EXCEPT !.ahead = @ - 1] ELSE x]
 
-TakeOut(f, i, cost) == \* whoever has nothing left has nothing saved, nothing owed and no turn
+TakeOut(f, i, cost) == \* an empty flow has no deficit, no debt and no turn
   LET c == Of[f]
       last == Items(f) = 1
       idle == last /\ Leaves(c, f) = <<>>
@@ -111,7 +111,7 @@ TakeOut(f, i, cost) == \* whoever has nothing left has nothing saved, nothing ow
      /\ given' = (given /\ ~(idle /\ turn = c))
      /\ turn' = IF idle /\ turn = c THEN Gone(c) ELSE turn
 
-Drop(f) == \* one waited too long, or its client left
+Drop(f) == \* an item waited too long, or its client left
   /\ looks = 0 /\ Drops
   /\ \E i \in DOMAIN queue[f] : TakeOut(f, i, 0)
   /\ Compare(f, 0)
@@ -119,13 +119,13 @@ Drop(f) == \* one waited too long, or its client left
   /\ cwait' = [cwait EXCEPT ![Of[f]] = IF ring'[Of[f]] = <<>> THEN 0 ELSE @]
   /\ UNCHANGED <<looks, order, out>>
 
-Correct(f, by) == \* what it was settled for; nothing where nobody waits
+Correct(f, by) == \* the actual cost; ignored if nothing waits
   /\ looks = 0 /\ out[f] > 0 /\ out' = [out EXCEPT ![f] = @ - 1]
   /\ credit' = IF Items(f) > 0 THEN [credit EXCEPT ![Owner(f)] = Corrected(Owner(f), by)] ELSE credit
   /\ UNCHANGED <<queue, ring, share, turn, given, begun, looks, order, fwait, cwait>>
   /\ Compare(f, credit[f] - credit'[f])
 
-(* Who is next.                                                               *)
+(* The next item.                                                             *)
 
 F == Head(ring[turn])
 Cost == queue[F][First(F)].cost
@@ -143,13 +143,13 @@ GiveFlow ==
   /\ fwait' = [f \in Flows |-> IF Of[f] = turn /\ Items(f) > 0 THEN fwait[f] + 1 ELSE fwait[f]]
   /\ UNCHANGED <<queue, ring, share, turn, given, order, out, cwait, lead, tilt>>
 
-Rotate == \* it cannot pay yet: its turn is over
+Rotate == \* it cannot pay yet: its turn ends
   /\ Asked /\ Waits(turn) /\ given /\ begun[turn] /\ credit[F] < Cost
   /\ ring' = [ring EXCEPT ![turn] = Append(Tail(@), F)] /\ begun' = [begun EXCEPT ![turn] = FALSE]
   /\ credit' = [credit EXCEPT ![F] = Saves(F)]
   /\ UNCHANGED <<queue, share, turn, given, order, out, fwait, cwait, lead, tilt>>
 
-Pass == \* its class cannot, or has nothing
+Pass == \* its class cannot pay, or has nothing
   /\ Asked
   /\ Waits(turn) => given /\ begun[turn] /\ credit[F] >= Cost /\ TooSmall(turn, Cost)
   /\ turn' = Onward(turn) /\ given' = FALSE /\ begun' = [begun EXCEPT ![turn] = Begun(turn)]
@@ -172,47 +172,47 @@ Next == \/ GiveClass \/ GiveFlow \/ Rotate \/ Pass \/ Serve
 Spec == Init /\ [][Next]_vars
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants and properties.                                                 *)
 
 Served     == {c \in Classes : Weights[c] > 0}
 Mates(c)   == {f \in Flows : Of[f] = c}
 
-Saved      == IF MaxOut = 0 THEN MaxCost - 1 ELSE Max(2 * Quantum, MaxCost - 1) \* between its turns, by a flow
+Saved      == IF MaxOut = 0 THEN MaxCost - 1 ELSE Max(2 * Quantum, MaxCost - 1) \* the largest deficit of a flow between its turns
 Owed       == IF MaxOut = 0 THEN 0 ELSE Quantum
 
-\* Who came first is served first, in its flow.
+\* Within a flow, items are served in the order of arrival.
 InOrder == order /\ \A f \in Flows : \A i \in DOMAIN queue[f] : queue[f][i].ahead = i - 1
 
 \* A flow is in the ring of its class if and only if it has items, and once.
 RingExact == \A c \in Classes : \A f \in Flows :
   Cardinality({i \in DOMAIN ring[c] : ring[c][i] = f}) = IF Of[f] = c /\ Items(f) > 0 THEN 1 ELSE 0
 
-\* Who has nothing queued has nothing saved, and is owed none.
+\* A flow without items has no deficit and no debt.
 IdleHasNothing == /\ \A f \in Flows : Items(f) = 0 => credit[f] = 0
                   /\ \A c \in Classes : ~Waits(c) => share[c] = 0 /\ ~begun[c] /\ (turn = c => ~given)
 
-\* No flow saves more than it may be given back, and without that not what an item costs; none owes more than a
-\* quantum. No class, which is never corrected, saves what an item costs, and none owes.
+\* A flow saves at most what it may get back, and without that less than the cost of an item; it owes at most a
+\* quantum. A class, which is never corrected, saves less than the cost of an item and owes nothing.
 SavedBounded ==
   /\ \A f \in Flows :
        LET mine == Items(f) > 0 /\ begun[Of[f]] /\ Head(ring[Of[f]]) = f
        IN credit[f] \in -Owed..(Saved + IF mine THEN Quantum ELSE 0)
   /\ \A c \in Classes : share[c] \in 0..(MaxCost - 1 + IF turn = c /\ given THEN Weights[c] * Quantum ELSE 0)
 
-\* A flow that waits is served within so many rounds of its class, and one more for each correction.
+\* A waiting flow is served within so many rounds of its class, and one more for each correction.
 FlowServed == \A f \in Flows : fwait[f] <= Cardinality(Mates(Of[f])) * (Ceil(MaxCost, Quantum) + MaxOut)
 
-\* A class that waits is served within so many rounds of the node.
+\* A waiting class is served within so many rounds of the node.
 ClassServed == \A c \in Served : cwait[c] <= Cardinality(Served) * Ceil(MaxCost, Weights[c] * Quantum)
 
-\* Two flows of a class that wait are charged the same, but for so much.
+\* Two waiting flows of a class are charged the same, within a bound.
 FlowsEven == LET most == Quantum + 2 * (Saved + Owed) IN lead \in -most..most
 
-\* Two classes that wait are charged by their weights, but for so much.
+\* Two waiting classes are charged by their weights, within a bound.
 ClassesEven == Both # <<>> =>
   LET v == Weights[Both[1]] w == Weights[Both[2]] most == v * w * Quantum + (v + w) * (MaxCost - 1) IN tilt \in -most..most
 
-\* What comes to a flow, leaves it, is served or corrected changes nothing of another, and nothing of another class.
+\* An event of a flow changes nothing of another flow or class.
 Untouched == [][looks' = 0 =>
   /\ \A f \in Flows : queue'[f] = queue[f] /\ out'[f] = out[f] => credit'[f] = credit[f]
   /\ \A c \in Classes : (\A f \in Mates(c) : queue'[f] = queue[f]) => share'[c] = share[c] /\ ring'[c] = ring[c]]_vars
@@ -220,7 +220,7 @@ Untouched == [][looks' = 0 =>
 \* A class without weight is not served: nothing is queued for it.
 NoWeight == \A c \in Classes : Weights[c] = 0 => ring[c] = <<>>
 
-\* While anybody waits, so many steps find whom to serve: of each class and each flow its turns until it can pay, even what it owes.
+\* While anything waits, a bounded number of steps finds the next item: the turns of each class and flow until it can pay its debt.
 WorkConserving == looks <= Len(Weights) + 2 * (Cardinality(Flows) * Ceil(MaxCost + Owed, Quantum)
                                              + Cardinality(Served) * Ceil(MaxCost, Quantum))
 =============================================================================

@@ -5,7 +5,7 @@
 (*   upload    file      row        durable  read model  reply                   *)
 (*                                                                              *)
 (* The collector lists the files, asks for each whether its upload is in         *)
-(* progress, and then whether the read model has a row that names it. Nobody      *)
+(* progress, and then whether the read model has a row that names it. Nothing     *)
 (* waits for it. A file has the number of its upload, which is never used again.  *)
 (* A crash takes the uploads and what is not durable.                             *)
 EXTENDS Integers, Sequences

@@ -1,25 +1,25 @@
 --------------------------------- MODULE Hold ---------------------------------
-(* Holds: an amount that is kept for somebody until it is captured or let go, *)
-(* or its time is over.                                                       *)
+(* Holds: an amount that is reserved until it is captured or released, or     *)
+(* until it expires.                                                          *)
 (*                                                                            *)
-(*   Hold ──► open ──► Capture: some is paid, the rest let go                 *)
+(*   Hold ──► open ──► Capture: part is debited, the rest released            *)
 (*               ├──► Release                                                 *)
-(*               └──► its time is over: lapsed, by the first of               *)
+(*               └──► it expires, by the first of                             *)
 (*                      a request for the same account, in the same frame     *)
 (*                      the sweep                                             *)
 (*                                                                            *)
-(* Time is the node's own: it goes on with every frame, and a crash sets it   *)
-(* back to the last frame's. Between the end of a hold's time and its record  *)
-(* nobody may see the difference: it is not captured, and not counted.        *)
+(* Time is the node's own: it advances with every frame, and a crash sets it  *)
+(* back to that of the last frame. Between a hold's expiry and its record the *)
+(* difference is not visible: it is not captured, and not counted.            *)
 (* A frame holds outcomes; the state is the fold of the frames. There is one  *)
-(* decider. Nonces, keys and answers are Wallet's business; here are only the *)
-(* reads that say of a hold that it is over.                                  *)
+(* decider. Nonces, keys and responses are specified in Wallet; here are only *)
+(* the reads that report that a hold has expired.                             *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
-  Accounts, Opening,  \* what each has before the first frame
+  Accounts, Opening,  \* the balance of each before the first frame
   Amounts, Untils,
-  MaxLapse,           \* holds that one frame ends
+  MaxLapse,           \* expired holds that one frame ends
   MaxTime, MaxOps, MaxCrashes
 
 VARIABLES
@@ -27,7 +27,7 @@ VARIABLES
   durable,
   now,
   st,       \* [bal, held, open]: held is counted a holding, open is the set of holds
-  said,     \* holds of which a read has said that they are over
+  said,     \* holds that a read has reported as expired
   spent
 
 vars == <<log, durable, now, st, said, spent>>
@@ -38,7 +38,7 @@ Total(holds) == Sum([h \in holds |-> h.amount], holds)
 Min(S)    == CHOOSE n \in S : \A m \in S : n <= m
 
 -----------------------------------------------------------------------------
-(* The fold. It decides nothing: the record says what everybody has after.    *)
+(* The fold. It decides nothing: a record has the balances after it.          *)
 
 Empty == [bal |-> Opening, held |-> [a \in Accounts |-> 0], open |-> {}]
 
@@ -61,16 +61,16 @@ Fold(l, n) == IF n = 0 THEN Empty ELSE ApplyAll(Fold(l, n - 1), n, l[n].recs)
 (* The decisions: what the mutants of MCHold replace.                         *)
 
 Due(h)        == h.until <= now
-Ending(r)     == {h \in st.open : h.of = r.of /\ Due(h)}  \* before a request is decided: all that are due of its account
+Ending(r)     == {h \in st.open : h.of = r.of /\ Due(h)}  \* before a request is decided: all expired holds of its account
 AtATime       == MaxLapse
-Free(s, a)    == s.bal[a] - s.held[a]                     \* what is due has been ended, so all that is held counts
+Free(s, a)    == s.bal[a] - s.held[a]                     \* expired holds have been ended, so all held amounts count
 Known(s, id)  == {h \in s.open : h.id = id}               \* a hold that has ended is not there
-Over(h)       == Due(h)                                   \* and of one that is due nobody has any use
-His(h, r)     == h.of = r.of                              \* whoever names a hold names its holder: his were ended
+Over(h)       == Due(h)                                   \* an expired hold cannot be used
+His(h, r)     == h.of = r.of                              \* a request names the holder too: its expired holds were ended
 Within(h, r)  == r.amount <= h.amount
-Rest(h, r)    == 0                                        \* of a hold that is captured nothing stays held
+Rest(h, r)    == 0                                        \* nothing of a captured hold stays held
 Credit(h, r)  == r.amount
-Said          == IF durable = 0 THEN 0 ELSE log[durable].at \* reads go by the time of what is durable
+Said          == IF durable = 0 THEN 0 ELSE log[durable].at \* reads use the time of what is durable
 Recovered(l)  == Fold(l, Len(l))
 
 -----------------------------------------------------------------------------
@@ -104,7 +104,7 @@ Spend(what, most) == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 
 Decide(r) ==
   LET lapses == LapseAll(st, Ending(r), AtATime)
       s      == ApplyAll(st, 0, lapses)
-  IN Emit(IF Cardinality(Ending(r)) > Len(lapses) THEN lapses \* busy: ask again
+  IN Emit(IF Cardinality(Ending(r)) > Len(lapses) THEN lapses \* busy: retry
           ELSE Append(lapses, IF r.op \in {"transfer", "hold"} THEN Pay(s, r) ELSE End(s, r)))
      /\ Spend("ops", MaxOps) /\ UNCHANGED <<durable, now, said>>
 
@@ -132,7 +132,7 @@ Tick ==
   /\ now < MaxTime /\ now' = now + 1
   /\ UNCHANGED <<log, durable, st, said, spent>>
 
-Read == \* of what is durable, which holds are over and have no record of it
+Read == \* of what is durable: which holds have expired without a record of it
   LET over == {h.id : h \in {x \in Fold(log, durable).open : x.until <= Said}} IN
   /\ ~(over \subseteq said) /\ said' = said \cup over
   /\ UNCHANGED <<log, durable, now, st, spent>>
@@ -152,7 +152,7 @@ Spec     == Init /\ [][Next]_vars
 LiveSpec == Spec /\ WF_vars(Tick) /\ WF_vars(Sweep)
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants and properties.                                                 *)
 
 Recs      == UNION {{<<n, i>> : i \in DOMAIN log[n].recs} : n \in DOMAIN log}
 Rec(p)    == log[p[1]].recs[p[2]]
@@ -163,35 +163,35 @@ Born(id)  == Rec(CHOOSE p \in Is({"held"}) : p[1] = id)
 \* M1.
 Conservation == Sum(st.bal, Accounts) = Sum(Opening, Accounts)
 
-\* M6. What is counted as held is the sum of the holds that are open.
+\* M6. The counted held amount is the sum of the open holds.
 HeldIsSum == \A a \in Accounts : st.held[a] = Total({h \in st.open : h.of = a})
 
-\* What is held is there, be its time over or not: nothing has left beside it.
+\* The held amount is in the account, also after the expiry: no debit has used it.
 Covered == \A a \in Accounts : st.held[a] <= st.bal[a]
 
-\* What an account may spend, of which only holds that are not due are kept, is never less than nothing.
+\* The available amount, with only unexpired holds subtracted, is never negative.
 AvailableNonNegative == \A a \in Accounts : st.bal[a] >= Total({h \in st.open : h.of = a /\ ~Due(h)})
 
-\* Nothing is captured or released from the end of a hold's time on, whether that is recorded or not.
+\* A hold is not captured or released from its expiry on, recorded or not.
 NoneWhenDue == \A p \in Is({"captured", "released"}) : \A n \in 1..p[1] : log[n].at < Born(Rec(p).hold).until
 
-\* No hold lapses before its time is over.
+\* No hold ends before its expiry.
 NoneBeforeDue == \A p \in Is({"lapsed"}) : At(p) >= Born(Rec(p).hold).until
 
-\* A capture takes no more than was held, of him who held it.
+\* A capture debits at most the held amount, of the holder.
 CapturedWithin == \A p \in Is({"captured"}) : Rec(p).amount <= Born(Rec(p).hold).amount /\ Rec(p).of = Born(Rec(p).hold).of
 
 \* A hold ends once.
 EndsOnce == \A p, q \in Is({"captured", "released", "lapsed"}) : Rec(p).hold = Rec(q).hold => p = q
 
-\* Nobody is refused for the sake of a hold that was due, or told that a hold is over that was not.
+\* No request is rejected because of an expired hold, and none gets a hold reported as expired that was not.
 RefusedRightly == \A p \in Is({"refused"}) :
   LET s == Fold(log, p[1] - 1)
       counts == {h \in s.open : h.until > At(p)}
   IN /\ Rec(p).why = "funds" => s.bal[Rec(p).of] - Total({h \in counts : h.of = Rec(p).of}) < Rec(p).amount
      /\ Rec(p).why = "state" => \A h \in counts : h.id = Rec(p).hold => h.of # Rec(p).of
 
-\* A frame ends a bounded number of holds beside its own work.
+\* A frame ends a bounded number of holds beside its own operation.
 FrameBounded == \A n \in DOMAIN log : Cardinality({p \in Is({"lapsed"}) : p[1] = n}) <= MaxLapse
 
 \* Time never goes back from frame to frame.
@@ -200,9 +200,9 @@ TimeGoesOn == \A m, n \in DOMAIN log : m <= n => log[m].at <= log[n].at
 \* Live and recovered state are equal.
 StateIsFold == st = Fold(log, Len(log))
 
-\* Of a hold that was said to be over, nothing is captured or released ever after.
+\* A hold that was reported as expired is never captured or released later.
 SaidStands == \A p \in Is({"captured", "released"}) : Rec(p).hold \notin said
 
-\* A hold whose time is over is ended.
+\* An expired hold is ended.
 DueEnds == \A id \in 1..MaxOps : (\E h \in st.open : h.id = id /\ Due(h)) ~> (\A h \in st.open : h.id # id)
 =============================================================================

@@ -1,14 +1,14 @@
 --------------------------------- MODULE Queue ---------------------------------
-(* The way of a request through the door, and of its reply back.              *)
+(* The admission of a request to the queue, and the delivery of its reply.    *)
 (*                                                                            *)
 (*   Take a slot ──► Push into the ring ──► Decide ──► held ──► Serve ──► reply *)
 (*        none: refused        full, or its tenant has its share: refused      *)
-(*   whoever leaves gives the slot back; a word in gone tells the node of it   *)
+(*   a caller that leaves frees its slot; a cancellation tells the node        *)
 (*                                                                            *)
-(* A slot is a permit. It is used again at once, so a reply or a word about    *)
-(* leaving may come late, for an earlier use of it: the ticket, which is the   *)
-(* slot and the number of its use, tells them apart. What is decided and when  *)
-(* it may be told is Wallet's business.                                        *)
+(* A slot is a permit. It is reused at once, so a reply or a cancellation may  *)
+(* come late, for an earlier use of it. The ticket, which is the slot and the  *)
+(* number of its use, tells them apart. What is decided and when a reply may   *)
+(* leave is specified in Wallet.                                               *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
@@ -19,15 +19,15 @@ CONSTANTS
   MaxAsks, MaxLeaves
 
 VARIABLES
-  free,     \* slots, in the order in which they came back
-  slot,     \* [gen, waits, marked, reply]; reply is the tickets in its channel
-  ring,     \* items that were let in and not decided: [ticket, of]
+  free,     \* free slots, in the order in which they were freed
+  slot,     \* [gen, waits, marked, reply]; reply has the tickets in its channel
+  ring,     \* items that were admitted and not decided: [ticket, of]
   held,     \* items whose reply waits: [ticket, of, n, gone]
-  crowd,    \* of each tenant, how many are held, as it is counted
-  gone,     \* tickets of those who left
+  crowd,    \* of each tenant, the counted number of held items
+  gone,     \* cancelled tickets
   caller,   \* [pc, slot, ticket, got]; pc is "out", "in", "waits" or "leaves"
-  out,      \* of each tenant, the last that left held
-  count,    \* that came to be held
+  out,      \* of each tenant, the last item that left held
+  count,    \* items that were ever held
   spent
 
 vars == <<free, slot, ring, held, crowd, gone, caller, out, count, spent>>
@@ -38,17 +38,17 @@ Without(s, i) == SubSeq(s, 1, i - 1) \o SubSeq(s, i + 1, Len(s))
 -----------------------------------------------------------------------------
 (* The decisions: what the mutants of MCQueue replace.                        *)
 
-Full             == Len(held) >= Limit     \* the newest is refused
+Full             == Len(held) >= Limit     \* the newest is rejected
 Crowded(t)       == crowd[t] >= Share
-Oldest           == 1                      \* who came first is served first
-Counts(item)     == TRUE                   \* who left is counted until its reply would have left
+Oldest           == 1                      \* first in, first out
+Counts(item)     == TRUE                   \* a cancelled item counts until its reply would have left
 Mine(s, ticket)  == slot[s].gen = ticket.gen
 Meant(item, ticket) == item.ticket = ticket
-Marks(s)         == ~slot[s].marked        \* one word a slot
-Drains(s)        == <<>>                   \* who leaves as its reply comes takes that with it
+Marks(s)         == ~slot[s].marked        \* one cancellation per slot
+Drains(s)        == <<>>                   \* a caller that leaves while its reply arrives takes the reply
 GivesBack(s)     == Append(free, s)
-Delivered(s)     == free                   \* a reply gives no slot back: its caller does
-Wants(c)         == ~slot[caller[c].slot].waits \* what the caller finds when it leaves: its reply, after all
+Delivered(s)     == free                   \* a reply does not free the slot: its caller does
+Wants(c)         == ~slot[caller[c].slot].waits \* what the caller finds when it leaves: its reply has arrived
 
 -----------------------------------------------------------------------------
 NoTicket == [slot |-> 0, gen |-> 0]
@@ -66,7 +66,7 @@ Spend(what, most) == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 
 
 (* Callers.                                                                   *)
 
-Take(c) == \* who finds no slot is refused, and is out as it was
+Take(c) == \* without a free slot the caller is rejected
   /\ caller[c].pc = "out" /\ free # <<>> /\ Spend("asks", MaxAsks)
   /\ LET s == Head(free)
          ticket == [slot |-> s, gen |-> slot[s].gen + 1]
@@ -87,7 +87,7 @@ Hear(c) ==
   /\ free' = GivesBack(caller[c].slot) /\ caller' = [caller EXCEPT ![c] = Out]
   /\ UNCHANGED <<ring, held, crowd, gone, out, count, spent>>
 
-Leave(c) == \* in sight of its slot: either its reply has come, or nobody will wait for it
+Leave(c) == \* either its reply has arrived, or no caller will wait for it
   /\ caller[c].pc = "waits" /\ Spend("leaves", MaxLeaves)
   /\ LET s == caller[c].slot IN
      IF Wants(c) THEN /\ slot' = [slot EXCEPT ![s].reply = Drains(s)]
@@ -127,7 +127,7 @@ Decide ==
      ELSE Admit(Head(ring))
   /\ UNCHANGED <<gone, caller, out, spent>>
 
-Serve == \* of those who left nobody is told
+Serve == \* cancelled items get no reply
   /\ held # <<>>
   /\ LET x == held[Oldest] IN
      /\ held' = Without(held, Oldest) /\ out' = [out EXCEPT ![x.of] = x.n]
@@ -153,45 +153,45 @@ LiveSpec == Spec /\ WF_vars(Decide) /\ WF_vars(Serve) /\ WF_vars(Cancel)
                  /\ \A c \in Callers : WF_vars(Push(c)) /\ WF_vars(Hear(c)) /\ WF_vars(Mark(c))
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants and properties.                                                 *)
 
 Size(s, P(_)) == Cardinality({i \in DOMAIN s : P(s[i])})
 
-\* Q1. No more is held than there is room for, and no more waits at the door than may be in.
+\* Q1. The held items, the queued items and the admitted callers are within their limits.
 Bounded == Len(held) <= Limit /\ Len(ring) <= Slots
 
-\* No tenant has more than its share.
+\* No tenant exceeds its share.
 ShareKept == \A t \in Tenants : Size(held, LAMBDA x : x.of = t) <= Share
 
-\* N5. What is counted is what is held.
+\* N5. The counters agree with the held items.
 CrowdExact == \A t \in Tenants : crowd[t] = Size(held, LAMBDA x : x.of = t)
 
-\* Nobody is refused while there is room for him.
+\* No caller is rejected while there is room for it.
 RefusedRightly == [][Len(ring') < Len(ring) /\ Len(held') = Len(held) =>
   Len(held) = Limit \/ Size(held, LAMBDA x : x.of = Head(ring).of) = Share]_vars
 
-\* Within a tenant, and among all, who came first leaves first.
+\* Within a tenant, and overall, replies leave in the order of arrival.
 InOrder == \A i \in DOMAIN held : held[i].n > out[held[i].of] /\ \A j \in 1..i : held[j].n <= held[i].n
 
-\* A slot is free, or somebody has it: none is lost and none given twice.
+\* A slot is free or has one caller: none is lost and none is given twice.
 SlotsExact == \A s \in 1..Slots : Size(free, LAMBDA x : x = s) + Cardinality({c \in Callers : caller[c].pc # "out" /\ caller[c].slot = s}) = 1
 
-\* Whoever hears something hears what is for him.
+\* A caller gets only its own reply.
 RightReply == \A c \in Callers : caller[c].pc = "waits" => \A i \in DOMAIN slot[caller[c].slot].reply : slot[caller[c].slot].reply[i] = caller[c].ticket
 
-\* A reply never waits for a place, and a free slot has none of before.
+\* A reply never waits for room in its channel, and a free slot has no old reply.
 ReplyFits == \A s \in 1..Slots : /\ Len(slot[s].reply) <= 1
                                   /\ (\E i \in DOMAIN free : free[i] = s) => slot[s].reply = <<>> /\ ~slot[s].waits
 
-\* Nor does a word about leaving.
+\* A cancellation never waits for room either.
 GoneFits == Len(gone) <= Slots
 
-\* Whoever was let in and waits is on his way, or his reply is there: nobody is forgotten.
+\* An admitted caller that waits is queued or held, or its reply has arrived.
 NoneLost == \A c \in Callers : caller[c].pc = "waits" =>
   \/ \E i \in DOMAIN ring : ring[i].ticket = caller[c].ticket
   \/ \E i \in DOMAIN held : held[i].ticket = caller[c].ticket /\ ~held[i].gone
   \/ slot[caller[c].slot].reply # <<>>
 
-\* Everybody who is let in is served, or has left.
+\* Every admitted caller is served, or has left.
 Served == \A c \in Callers : caller[c].pc = "waits" ~> caller[c].pc = "out"
 =============================================================================

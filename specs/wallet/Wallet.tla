@@ -1,16 +1,16 @@
 -------------------------------- MODULE Wallet --------------------------------
-(* Money, nonces and idempotency keys: what a request becomes, and what its   *)
-(* key shows ever after.                                                      *)
+(* The wallet, nonces and idempotency keys: outcomes of requests, and what    *)
+(* their keys return afterwards.                                              *)
 (*                                                                            *)
 (*   Ask ──► Step: look up, decide, apply, emit one frame ──► Leave           *)
 (*                     Sync ──► Fold ──► (what an answer waits for)           *)
 (*                                                                            *)
-(* There is one decider. A frame holds outcomes, never wishes; the state is   *)
+(* There is one decider. A frame holds outcomes, never requests; the state is *)
 (* the fold of the frames, for the decider, the follower and a recovery. A    *)
-(* reply is a place in the log, and the answer is rendered from what stands   *)
-(* there. Who hears that nobody knows asks again under the same key.          *)
-(* How frames get to the disk is Journal's business: here any part of what    *)
-(* is not durable survives a crash, if it is the first part.                  *)
+(* reply is a place in the log, and the response is rendered from what stands *)
+(* there. A client with an unknown outcome retries under the same key.        *)
+(* How frames get to the disk is specified in Journal: here any prefix of     *)
+(* what is not durable survives a crash.                                      *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/oapi-codegen/runtime"
 )
 
@@ -209,6 +210,10 @@ const (
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
 	ProblemCodeDigestMismatch       ProblemCode = "digest_mismatch"
+	ProblemCodeEventConflict        ProblemCode = "event_conflict"
+	ProblemCodeEventInFuture        ProblemCode = "event_in_future"
+	ProblemCodeEventInvalid         ProblemCode = "event_invalid"
+	ProblemCodeEventTooOld          ProblemCode = "event_too_old"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
 	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
 	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
@@ -224,6 +229,7 @@ const (
 	ProblemCodeObjectUnreadable     ProblemCode = "object_unreadable"
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodePaymentRequired      ProblemCode = "payment_required"
 	ProblemCodePreconditionFailed   ProblemCode = "precondition_failed"
 	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
 	ProblemCodeRangeNotSatisfiable  ProblemCode = "range_not_satisfiable"
@@ -234,6 +240,8 @@ const (
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
+	ProblemCodeUsageCapacity        ProblemCode = "usage_capacity"
+	ProblemCodeUsageOverflow        ProblemCode = "usage_overflow"
 )
 
 // Valid indicates whether the value is a known member of the ProblemCode enum.
@@ -246,6 +254,14 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeBusy:
 		return true
 	case ProblemCodeDigestMismatch:
+		return true
+	case ProblemCodeEventConflict:
+		return true
+	case ProblemCodeEventInFuture:
+		return true
+	case ProblemCodeEventInvalid:
+		return true
+	case ProblemCodeEventTooOld:
 		return true
 	case ProblemCodeForbidden:
 		return true
@@ -277,6 +293,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePayloadTooLarge:
 		return true
+	case ProblemCodePaymentRequired:
+		return true
 	case ProblemCodePreconditionFailed:
 		return true
 	case ProblemCodeQuotaExceeded:
@@ -297,6 +315,10 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeUnsupportedMediaType:
 		return true
+	case ProblemCodeUsageCapacity:
+		return true
+	case ProblemCodeUsageOverflow:
+		return true
 	default:
 		return false
 	}
@@ -309,6 +331,7 @@ const (
 	ScopeCapture  Scope = "capture"
 	ScopeHold     Scope = "hold"
 	ScopeIssue    Scope = "issue"
+	ScopeMeter    Scope = "meter"
 	ScopeRead     Scope = "read"
 	ScopeStore    Scope = "store"
 	ScopeTransfer Scope = "transfer"
@@ -327,6 +350,8 @@ func (e Scope) Valid() bool {
 		return true
 	case ScopeIssue:
 		return true
+	case ScopeMeter:
+		return true
 	case ScopeRead:
 		return true
 	case ScopeStore:
@@ -338,21 +363,120 @@ func (e Scope) Valid() bool {
 	}
 }
 
+// Defines values for UsageEventDatacontenttype.
+const (
+	ApplicationJSON UsageEventDatacontenttype = "application/json"
+)
+
+// Valid indicates whether the value is a known member of the UsageEventDatacontenttype enum.
+func (e UsageEventDatacontenttype) Valid() bool {
+	switch e {
+	case ApplicationJSON:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageEventSpecversion.
+const (
+	N10 UsageEventSpecversion = "1.0"
+)
+
+// Valid indicates whether the value is a known member of the UsageEventSpecversion enum.
+func (e UsageEventSpecversion) Valid() bool {
+	switch e {
+	case N10:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsagePageGroup.
+const (
+	Method  UsagePageGroup = "method"
+	Region  UsagePageGroup = "region"
+	Route   UsagePageGroup = "route"
+	Service UsagePageGroup = "service"
+	Subject UsagePageGroup = "subject"
+	Window  UsagePageGroup = "window"
+)
+
+// Valid indicates whether the value is a known member of the UsagePageGroup enum.
+func (e UsagePageGroup) Valid() bool {
+	switch e {
+	case Method:
+		return true
+	case Region:
+		return true
+	case Route:
+		return true
+	case Service:
+		return true
+	case Subject:
+		return true
+	case Window:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageSliceKind.
+const (
+	UsageSliceKindCorrection UsageSliceKind = "correction"
+	UsageSliceKindUsage      UsageSliceKind = "usage"
+)
+
+// Valid indicates whether the value is a known member of the UsageSliceKind enum.
+func (e UsageSliceKind) Valid() bool {
+	switch e {
+	case UsageSliceKindCorrection:
+		return true
+	case UsageSliceKindUsage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EntriesParamsFormat.
 const (
-	Csv    EntriesParamsFormat = "csv"
-	JSON   EntriesParamsFormat = "json"
-	Ndjson EntriesParamsFormat = "ndjson"
+	EntriesParamsFormatCsv    EntriesParamsFormat = "csv"
+	EntriesParamsFormatJSON   EntriesParamsFormat = "json"
+	EntriesParamsFormatNdjson EntriesParamsFormat = "ndjson"
 )
 
 // Valid indicates whether the value is a known member of the EntriesParamsFormat enum.
 func (e EntriesParamsFormat) Valid() bool {
 	switch e {
-	case Csv:
+	case EntriesParamsFormatCsv:
 		return true
-	case JSON:
+	case EntriesParamsFormatJSON:
 		return true
-	case Ndjson:
+	case EntriesParamsFormatNdjson:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageParamsFormat.
+const (
+	UsageParamsFormatCsv    UsageParamsFormat = "csv"
+	UsageParamsFormatJSON   UsageParamsFormat = "json"
+	UsageParamsFormatNdjson UsageParamsFormat = "ndjson"
+)
+
+// Valid indicates whether the value is a known member of the UsageParamsFormat enum.
+func (e UsageParamsFormat) Valid() bool {
+	switch e {
+	case UsageParamsFormatCsv:
+		return true
+	case UsageParamsFormatJSON:
+		return true
+	case UsageParamsFormatNdjson:
 		return true
 	default:
 		return false
@@ -624,6 +748,9 @@ type DeletedObject struct {
 // DeletedObjectDeleted defines model for DeletedObject.Deleted.
 type DeletedObjectDeleted bool
 
+// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+type Dimension = string
+
 // EntriesPage A page of a statement.
 type EntriesPage struct {
 	Account Account `json:"account"`
@@ -831,6 +958,15 @@ type KeysPage struct {
 	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
 }
 
+// Labels Labels of usage. Letters become lower case.
+type Labels struct {
+	Method  string `json:"method,omitempty,omitzero"`
+	Region  string `json:"region,omitempty,omitzero"`
+	Route   string `json:"route,omitempty,omitzero"`
+	Service string `json:"service,omitempty,omitzero"`
+	Subject string `json:"subject,omitempty,omitzero"`
+}
+
 // Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 type Memo = string
 
@@ -863,6 +999,9 @@ type Nonce = int64
 type ObjectItem struct {
 	// Address BLAKE3-256 digest of the content, in lowercase.
 	Address Address `json:"address"`
+
+	// Name Name in the bucket. It is the address if the object was stored under that.
+	Name string `json:"name"`
 
 	// Size A number of 64 bits, in decimal digits.
 	Size Count `json:"size"`
@@ -1041,6 +1180,18 @@ type Result struct {
 // Root BLAKE3, in hexadecimal.
 type Root = string
 
+// S3Credentials defines model for S3Credentials.
+type S3Credentials struct {
+	// AccessKeyID Access key ID.
+	AccessKeyID string `json:"access_key_id"`
+
+	// Region Region of the signatures.
+	Region string `json:"region"`
+
+	// SecretAccessKey Secret access key. It signs requests; keep it secret.
+	SecretAccessKey string `json:"secret_access_key"`
+}
+
 // Scope defines model for Scope.
 type Scope string
 
@@ -1096,6 +1247,152 @@ type TransferRequest struct {
 
 // TxID defines model for TxID.
 type TxID = string
+
+// UsageData defines model for UsageData.
+type UsageData struct {
+	// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+	Dimension Dimension `json:"dimension"`
+
+	// Labels Labels of usage. Letters become lower case.
+	Labels Labels `json:"labels,omitempty,omitzero"`
+
+	// Value A whole number below 2^64, as a JSON number or string.
+	Value jsontext.Value `json:"value"`
+}
+
+// UsageEvent A CloudEvent 1.0. Its source and id identify it within the tenant for ever: the same event counts once.
+type UsageEvent struct {
+	Data            UsageData                 `json:"data"`
+	Datacontenttype UsageEventDatacontenttype `json:"datacontenttype,omitempty,omitzero"`
+
+	// Dataschema Not used.
+	Dataschema string `json:"dataschema,omitempty,omitzero"`
+
+	// ID Unique within the source.
+	ID string `json:"id"`
+
+	// Source Where the event is from.
+	Source      string                `json:"source"`
+	Specversion UsageEventSpecversion `json:"specversion"`
+
+	// Subject The label subject, unless data has one.
+	Subject string `json:"subject,omitempty,omitzero"`
+
+	// Time When the usage occurred: at most 35 days ago and 5 minutes ahead. It decides the window. Without it, the time of arrival does.
+	Time time.Time `json:"time,omitempty,omitzero"`
+
+	// Traceparent Not used.
+	Traceparent string `json:"traceparent,omitempty,omitzero"`
+
+	// Tracestate Not used.
+	Tracestate string `json:"tracestate,omitempty,omitzero"`
+
+	// Type Any type; it is not used.
+	Type string `json:"type"`
+}
+
+// UsageEventDatacontenttype defines model for UsageEvent.Datacontenttype.
+type UsageEventDatacontenttype string
+
+// UsageEventSpecversion defines model for UsageEvent.Specversion.
+type UsageEventSpecversion string
+
+// UsagePage defines model for UsagePage.
+type UsagePage struct {
+	AsOf  Stamp            `json:"as_of"`
+	From  Stamp            `json:"from"`
+	Group []UsagePageGroup `json:"group,omitempty,omitzero"`
+
+	// SealedTo Windows that end before are sealed: their usage changes only by corrections.
+	SealedTo Stamp      `json:"sealed_to"`
+	To       Stamp      `json:"to"`
+	Usage    []UsageSum `json:"usage"`
+}
+
+// UsagePageGroup defines model for UsagePage.Group.
+type UsagePageGroup string
+
+// UsageRecorded defines model for UsageRecorded.
+type UsageRecorded struct {
+	// Duplicate Events that were recorded before.
+	Duplicate int `json:"duplicate"`
+
+	// Late Of the new events, those that came after the seal of their window: they are in a correction.
+	Late int `json:"late"`
+
+	// Recorded Events that were new.
+	Recorded int `json:"recorded"`
+}
+
+// UsageRow defines model for UsageRow.
+type UsageRow struct {
+	// Events Number of events.
+	Events int64 `json:"events"`
+
+	// Labels Labels of usage. Letters become lower case.
+	Labels Labels `json:"labels"`
+
+	// Value Usage in units of the dimension.
+	Value string `json:"value"`
+}
+
+// UsageSlice defines model for UsageSlice.
+type UsageSlice struct {
+	// Digest BLAKE3 digest of the slice.
+	Digest string `json:"digest"`
+
+	// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+	Dimension Dimension      `json:"dimension"`
+	Kind      UsageSliceKind `json:"kind"`
+
+	// Previous Digest of the slice with the seq before; zeros for the first.
+	Previous string     `json:"previous"`
+	Rows     []UsageRow `json:"rows"`
+
+	// Seq Number in the chain of the dimension, from 1 without a gap.
+	Seq int64 `json:"seq"`
+
+	// Tenant default, or the number of another tenant.
+	Tenant     Tenant `json:"tenant"`
+	WindowFrom Stamp  `json:"window_from"`
+	WindowTo   Stamp  `json:"window_to"`
+}
+
+// UsageSliceKind defines model for UsageSlice.Kind.
+type UsageSliceKind string
+
+// UsageSlicesPage defines model for UsageSlicesPage.
+type UsageSlicesPage struct {
+	AsOf Stamp `json:"as_of"`
+
+	// NextCursor Start of the next page; opaque.
+	NextCursor Cursor       `json:"next_cursor,omitempty,omitzero"`
+	SealedTo   Stamp        `json:"sealed_to"`
+	Slices     []UsageSlice `json:"slices"`
+}
+
+// UsageSum defines model for UsageSum.
+type UsageSum struct {
+	// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+	Dimension Dimension `json:"dimension"`
+
+	// Events Number of events.
+	Events int64 `json:"events"`
+
+	// Labels Labels of usage. Letters become lower case.
+	Labels Labels `json:"labels"`
+
+	// Late Of value: came after its window was sealed.
+	Late string `json:"late"`
+
+	// Open Of value: is not sealed yet.
+	Open string `json:"open"`
+
+	// Value Usage in units of the dimension.
+	Value      string `json:"value"`
+	WindowFrom Stamp  `json:"window_from,omitempty,omitzero"`
+	WindowTo   Stamp  `json:"window_to,omitempty,omitzero"`
+}
 
 // AfterSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AfterSeq = Seq
@@ -1169,6 +1466,9 @@ type IdempotencyConflict = Problem
 // Internal RFC 9457.
 type Internal = Problem
 
+// InvalidEvent RFC 9457.
+type InvalidEvent = Problem
+
 // Keys API keys.
 type Keys = KeysPage
 
@@ -1180,6 +1480,9 @@ type ObjectTooLarge = Problem
 
 // PayloadTooLarge RFC 9457.
 type PayloadTooLarge = Problem
+
+// PaymentRequired RFC 9457.
+type PaymentRequired = Problem
 
 // PreconditionFailed RFC 9457.
 type PreconditionFailed = Problem
@@ -1207,6 +1510,12 @@ type Unknown = Problem
 
 // UnsupportedMedia RFC 9457.
 type UnsupportedMedia = Problem
+
+// Usage defines model for Usage.
+type Usage = UsagePage
+
+// UsageSlices defines model for UsageSlices.
+type UsageSlices = UsageSlicesPage
 
 // ObjectsParams defines parameters for Objects.
 type ObjectsParams struct {
@@ -1617,6 +1926,15 @@ type RevokeKeyParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
+// S3CredentialsParams defines parameters for S3Credentials.
+type S3CredentialsParams struct {
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
 // TransferParams defines parameters for Transfer.
 type TransferParams struct {
 	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
@@ -1643,6 +1961,69 @@ type LookupTxParams struct {
 
 // TxParams defines parameters for Tx.
 type TxParams struct {
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UsageParams defines parameters for Usage.
+type UsageParams struct {
+	// From Begin of the first window, inclusive.
+	From time.Time `form:"from" json:"from"`
+
+	// To Begin of the first window that is left out; at most 400 days after from.
+	To time.Time `form:"to" json:"to"`
+
+	// Dimension Only this dimension.
+	Dimension *Dimension `form:"dimension,omitempty" json:"dimension,omitempty"`
+
+	// Group List of window, service, region, method, route and subject, separated by commas.
+	Group *string `form:"group,omitempty" json:"group,omitempty"`
+
+	// Format Takes precedence over the header Accept.
+	Format *UsageParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UsageParamsFormat defines parameters for Usage.
+type UsageParamsFormat string
+
+// RecordUsageApplicationCloudeventsBatchPlusJSONBody defines parameters for RecordUsage.
+type RecordUsageApplicationCloudeventsBatchPlusJSONBody = []UsageEvent
+
+// RecordUsageParams defines parameters for RecordUsage.
+type RecordUsageParams struct {
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UsageSlicesParams defines parameters for UsageSlices.
+type UsageSlicesParams struct {
+	// From Only windows that begin at this time or later.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only windows that begin before this time.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Dimension Only this dimension.
+	Dimension *Dimension `form:"dimension,omitempty" json:"dimension,omitempty"`
+
+	// Limit Maximum number, by default 100.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
 	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
@@ -1679,6 +2060,15 @@ type CreateKeyJSONRequestBody = KeyRequest
 
 // TransferJSONRequestBody defines body for Transfer for application/json ContentType.
 type TransferJSONRequestBody = TransferRequest
+
+// RecordUsageApplicationCloudeventsPlusJSONRequestBody defines body for RecordUsage for application/cloudevents+json ContentType.
+type RecordUsageApplicationCloudeventsPlusJSONRequestBody = UsageEvent
+
+// RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody defines body for RecordUsage for application/cloudevents-batch+json ContentType.
+type RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody = RecordUsageApplicationCloudeventsBatchPlusJSONBody
+
+// RecordUsageJSONRequestBody defines body for RecordUsage for application/json ContentType.
+type RecordUsageJSONRequestBody = UsageData
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1953,7 +2343,7 @@ type ClientInterface interface {
 
 	// CaptureWithBody Capture a hold
 	//
-	// Needs the scope capture. The remainder is available again at once, and the hold ends.
+	// Needs the scope capture. The remainder is available again at once, and the hold ends. If the hold names no beneficiary, any API key of the tenant with the scope capture decides which account is credited; a key that is restricted to accounts can credit only those. The account that holds the money is not asked.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1962,7 +2352,7 @@ type ClientInterface interface {
 
 	// Capture Capture a hold
 	//
-	// Needs the scope capture. The remainder is available again at once, and the hold ends.
+	// Needs the scope capture. The remainder is available again at once, and the hold ends. If the hold names no beneficiary, any API key of the tenant with the scope capture decides which account is credited; a key that is restricted to accounts can credit only those. The account that holds the money is not asked.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2037,6 +2427,13 @@ type ClientInterface interface {
 	// Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 	RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// S3Credentials Get the S3 credentials of the API key
+	//
+	// Every valid API key may read its own credentials. They end with the key. The S3 interface refuses keys with patterns.
+	//
+	// Corresponds with GET /v1/s3-credentials (the `S3Credentials` operationId).
+	S3Credentials(ctx context.Context, params *S3CredentialsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// TransferWithBody Transfer money between accounts
 	//
 	// Needs the scope transfer. The nonce is the next one of the debited account.
@@ -2068,6 +2465,56 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/tx/{txid} (the `Tx` operationId).
 	Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// Usage Sum usage
+	//
+	// Needs the scope read. Sums the windows that begin in [from, to) by dimension, and by the groups. Usage of a sealed window changes only by corrections.
+	//
+	// Corresponds with GET /v1/usage (the `Usage` operationId).
+	Usage(ctx context.Context, params *UsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordUsageWithBody Record usage events
+	//
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+	RecordUsageWithBody(ctx context.Context, params *RecordUsageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordUsageWithApplicationCloudeventsPlusJSONBody Record usage events
+	//
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	//
+	// Takes a body of the `application/cloudevents+json` content type.
+	//
+	// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+	RecordUsageWithApplicationCloudeventsPlusJSONBody(ctx context.Context, params *RecordUsageParams, body RecordUsageApplicationCloudeventsPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordUsageWithApplicationCloudeventsBatchPlusJSONBody Record usage events
+	//
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	//
+	// Takes a body of the `application/cloudevents-batch+json` content type.
+	//
+	// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+	RecordUsageWithApplicationCloudeventsBatchPlusJSONBody(ctx context.Context, params *RecordUsageParams, body RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RecordUsage Record usage events
+	//
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+	RecordUsage(ctx context.Context, params *RecordUsageParams, body RecordUsageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UsageSlices List sealed slices
+	//
+	// Needs the scope read. In the order of dimension, window and seq. A slice has all that its digest covers.
+	//
+	// Corresponds with GET /v1/usage-slices (the `UsageSlices` operationId).
+	UsageSlices(ctx context.Context, params *UsageSlicesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // Objects List the objects of a bucket
@@ -2519,7 +2966,7 @@ func (c *Client) GetHold(ctx context.Context, holdID HoldID, params *GetHoldPara
 
 // CaptureWithBody Capture a hold
 //
-// Needs the scope capture. The remainder is available again at once, and the hold ends.
+// Needs the scope capture. The remainder is available again at once, and the hold ends. If the hold names no beneficiary, any API key of the tenant with the scope capture decides which account is credited; a key that is restricted to accounts can credit only those. The account that holds the money is not asked.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2538,7 +2985,7 @@ func (c *Client) CaptureWithBody(ctx context.Context, holdID HoldID, params *Cap
 
 // Capture Capture a hold
 //
-// Needs the scope capture. The remainder is available again at once, and the hold ends.
+// Needs the scope capture. The remainder is available again at once, and the hold ends. If the hold names no beneficiary, any API key of the tenant with the scope capture decides which account is credited; a key that is restricted to accounts can credit only those. The account that holds the money is not asked.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2703,6 +3150,23 @@ func (c *Client) RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyPa
 	return c.Client.Do(req)
 }
 
+// S3Credentials Get the S3 credentials of the API key
+//
+// Every valid API key may read its own credentials. They end with the key. The S3 interface refuses keys with patterns.
+//
+// Corresponds with GET /v1/s3-credentials (the `S3Credentials` operationId).
+func (c *Client) S3Credentials(ctx context.Context, params *S3CredentialsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewS3CredentialsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // TransferWithBody Transfer money between accounts
 //
 // Needs the scope transfer. The nonce is the next one of the debited account.
@@ -2765,6 +3229,116 @@ func (c *Client) LookupTx(ctx context.Context, params *LookupTxParams, reqEditor
 // Corresponds with GET /v1/tx/{txid} (the `Tx` operationId).
 func (c *Client) Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewTxRequest(c.Server, txid, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// Usage Sum usage
+//
+// Needs the scope read. Sums the windows that begin in [from, to) by dimension, and by the groups. Usage of a sealed window changes only by corrections.
+//
+// Corresponds with GET /v1/usage (the `Usage` operationId).
+func (c *Client) Usage(ctx context.Context, params *UsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUsageRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordUsageWithBody Record usage events
+//
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+func (c *Client) RecordUsageWithBody(ctx context.Context, params *RecordUsageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordUsageRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordUsageWithApplicationCloudeventsPlusJSONBody Record usage events
+//
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+//
+// Takes a body of the `application/cloudevents+json` content type.
+//
+// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+func (c *Client) RecordUsageWithApplicationCloudeventsPlusJSONBody(ctx context.Context, params *RecordUsageParams, body RecordUsageApplicationCloudeventsPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordUsageRequestWithApplicationCloudeventsPlusJSONBody(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordUsageWithApplicationCloudeventsBatchPlusJSONBody Record usage events
+//
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+//
+// Takes a body of the `application/cloudevents-batch+json` content type.
+//
+// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+func (c *Client) RecordUsageWithApplicationCloudeventsBatchPlusJSONBody(ctx context.Context, params *RecordUsageParams, body RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordUsageRequestWithApplicationCloudeventsBatchPlusJSONBody(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RecordUsage Record usage events
+//
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/usage-events (the `RecordUsage` operationId).
+func (c *Client) RecordUsage(ctx context.Context, params *RecordUsageParams, body RecordUsageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRecordUsageRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UsageSlices List sealed slices
+//
+// Needs the scope read. In the order of dimension, window and seq. A slice has all that its digest covers.
+//
+// Corresponds with GET /v1/usage-slices (the `UsageSlices` operationId).
+func (c *Client) UsageSlices(ctx context.Context, params *UsageSlicesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUsageSlicesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5249,6 +5823,59 @@ func NewRevokeKeyRequest(server string, keyID KeyID, params *RevokeKeyParams) (*
 	return req, nil
 }
 
+// NewS3CredentialsRequest constructs an http.Request for the S3Credentials method
+func NewS3CredentialsRequest(server string, params *S3CredentialsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/s3-credentials")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewTransferRequest calls the generic Transfer builder with application/json body
 func NewTransferRequest(server string, params *TransferParams, body TransferJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -5440,6 +6067,342 @@ func NewTxRequest(server string, txid TxID, params *TxParams) (*http.Request, er
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUsageRequest constructs an http.Request for the Usage method
+func NewUsageRequest(server string, params *UsageParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if params.Dimension != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dimension", *params.Dimension, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Group != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "group", *params.Group, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Format != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "format", *params.Format, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRecordUsageRequestWithApplicationCloudeventsPlusJSONBody calls the generic RecordUsage builder with application/cloudevents+json body
+func NewRecordUsageRequestWithApplicationCloudeventsPlusJSONBody(server string, params *RecordUsageParams, body RecordUsageApplicationCloudeventsPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordUsageRequestWithBody(server, params, "application/cloudevents+json", bodyReader)
+}
+
+// NewRecordUsageRequestWithApplicationCloudeventsBatchPlusJSONBody calls the generic RecordUsage builder with application/cloudevents-batch+json body
+func NewRecordUsageRequestWithApplicationCloudeventsBatchPlusJSONBody(server string, params *RecordUsageParams, body RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordUsageRequestWithBody(server, params, "application/cloudevents-batch+json", bodyReader)
+}
+
+// NewRecordUsageRequest calls the generic RecordUsage builder with application/json body
+func NewRecordUsageRequest(server string, params *RecordUsageParams, body RecordUsageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRecordUsageRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRecordUsageRequestWithBody constructs an http.Request for the RecordUsage method, with any body, and a specified content type
+func NewRecordUsageRequestWithBody(server string, params *RecordUsageParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/usage-events")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUsageSlicesRequest constructs an http.Request for the UsageSlices method
+func NewUsageSlicesRequest(server string, params *UsageSlicesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/usage-slices")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Dimension != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dimension", *params.Dimension, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)

@@ -199,6 +199,10 @@ const (
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
 	ProblemCodeDigestMismatch       ProblemCode = "digest_mismatch"
+	ProblemCodeEventConflict        ProblemCode = "event_conflict"
+	ProblemCodeEventInFuture        ProblemCode = "event_in_future"
+	ProblemCodeEventInvalid         ProblemCode = "event_invalid"
+	ProblemCodeEventTooOld          ProblemCode = "event_too_old"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
 	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
 	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
@@ -214,6 +218,7 @@ const (
 	ProblemCodeObjectUnreadable     ProblemCode = "object_unreadable"
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodePaymentRequired      ProblemCode = "payment_required"
 	ProblemCodePreconditionFailed   ProblemCode = "precondition_failed"
 	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
 	ProblemCodeRangeNotSatisfiable  ProblemCode = "range_not_satisfiable"
@@ -224,6 +229,8 @@ const (
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
+	ProblemCodeUsageCapacity        ProblemCode = "usage_capacity"
+	ProblemCodeUsageOverflow        ProblemCode = "usage_overflow"
 )
 
 // Valid indicates whether the value is a known member of the ProblemCode enum.
@@ -236,6 +243,14 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeBusy:
 		return true
 	case ProblemCodeDigestMismatch:
+		return true
+	case ProblemCodeEventConflict:
+		return true
+	case ProblemCodeEventInFuture:
+		return true
+	case ProblemCodeEventInvalid:
+		return true
+	case ProblemCodeEventTooOld:
 		return true
 	case ProblemCodeForbidden:
 		return true
@@ -267,6 +282,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePayloadTooLarge:
 		return true
+	case ProblemCodePaymentRequired:
+		return true
 	case ProblemCodePreconditionFailed:
 		return true
 	case ProblemCodeQuotaExceeded:
@@ -287,6 +304,10 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeUnsupportedMediaType:
 		return true
+	case ProblemCodeUsageCapacity:
+		return true
+	case ProblemCodeUsageOverflow:
+		return true
 	default:
 		return false
 	}
@@ -299,6 +320,7 @@ const (
 	ScopeCapture  Scope = "capture"
 	ScopeHold     Scope = "hold"
 	ScopeIssue    Scope = "issue"
+	ScopeMeter    Scope = "meter"
 	ScopeRead     Scope = "read"
 	ScopeStore    Scope = "store"
 	ScopeTransfer Scope = "transfer"
@@ -317,6 +339,8 @@ func (e Scope) Valid() bool {
 		return true
 	case ScopeIssue:
 		return true
+	case ScopeMeter:
+		return true
 	case ScopeRead:
 		return true
 	case ScopeStore:
@@ -328,21 +352,120 @@ func (e Scope) Valid() bool {
 	}
 }
 
+// Defines values for UsageEventDatacontenttype.
+const (
+	Applicationjson UsageEventDatacontenttype = "application/json"
+)
+
+// Valid indicates whether the value is a known member of the UsageEventDatacontenttype enum.
+func (e UsageEventDatacontenttype) Valid() bool {
+	switch e {
+	case Applicationjson:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageEventSpecversion.
+const (
+	N10 UsageEventSpecversion = "1.0"
+)
+
+// Valid indicates whether the value is a known member of the UsageEventSpecversion enum.
+func (e UsageEventSpecversion) Valid() bool {
+	switch e {
+	case N10:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsagePageGroup.
+const (
+	Method  UsagePageGroup = "method"
+	Region  UsagePageGroup = "region"
+	Route   UsagePageGroup = "route"
+	Service UsagePageGroup = "service"
+	Subject UsagePageGroup = "subject"
+	Window  UsagePageGroup = "window"
+)
+
+// Valid indicates whether the value is a known member of the UsagePageGroup enum.
+func (e UsagePageGroup) Valid() bool {
+	switch e {
+	case Method:
+		return true
+	case Region:
+		return true
+	case Route:
+		return true
+	case Service:
+		return true
+	case Subject:
+		return true
+	case Window:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageSliceKind.
+const (
+	UsageSliceKindCorrection UsageSliceKind = "correction"
+	UsageSliceKindUsage      UsageSliceKind = "usage"
+)
+
+// Valid indicates whether the value is a known member of the UsageSliceKind enum.
+func (e UsageSliceKind) Valid() bool {
+	switch e {
+	case UsageSliceKindCorrection:
+		return true
+	case UsageSliceKindUsage:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EntriesParamsFormat.
 const (
-	Csv    EntriesParamsFormat = "csv"
-	Json   EntriesParamsFormat = "json"
-	Ndjson EntriesParamsFormat = "ndjson"
+	EntriesParamsFormatCsv    EntriesParamsFormat = "csv"
+	EntriesParamsFormatJson   EntriesParamsFormat = "json"
+	EntriesParamsFormatNdjson EntriesParamsFormat = "ndjson"
 )
 
 // Valid indicates whether the value is a known member of the EntriesParamsFormat enum.
 func (e EntriesParamsFormat) Valid() bool {
 	switch e {
-	case Csv:
+	case EntriesParamsFormatCsv:
 		return true
-	case Json:
+	case EntriesParamsFormatJson:
 		return true
-	case Ndjson:
+	case EntriesParamsFormatNdjson:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UsageParamsFormat.
+const (
+	UsageParamsFormatCsv    UsageParamsFormat = "csv"
+	UsageParamsFormatJson   UsageParamsFormat = "json"
+	UsageParamsFormatNdjson UsageParamsFormat = "ndjson"
+)
+
+// Valid indicates whether the value is a known member of the UsageParamsFormat enum.
+func (e UsageParamsFormat) Valid() bool {
+	switch e {
+	case UsageParamsFormatCsv:
+		return true
+	case UsageParamsFormatJson:
+		return true
+	case UsageParamsFormatNdjson:
 		return true
 	default:
 		return false
@@ -616,6 +739,9 @@ type DeletedObject struct {
 // DeletedObjectDeleted defines model for DeletedObject.Deleted.
 type DeletedObjectDeleted bool
 
+// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+type Dimension = string
+
 // EntriesPage A page of a statement.
 type EntriesPage struct {
 	Account Account `json:"account"`
@@ -827,6 +953,15 @@ type KeysPage struct {
 	NextCursor *Cursor `json:"next_cursor,omitempty"`
 }
 
+// Labels Labels of usage. Letters become lower case.
+type Labels struct {
+	Method  *string `json:"method,omitempty"`
+	Region  *string `json:"region,omitempty"`
+	Route   *string `json:"route,omitempty"`
+	Service *string `json:"service,omitempty"`
+	Subject *string `json:"subject,omitempty"`
+}
+
 // Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 type Memo = string
 
@@ -859,6 +994,9 @@ type Nonce = int64
 type ObjectItem struct {
 	// Address BLAKE3-256 digest of the content, in lowercase.
 	Address Address `json:"address"`
+
+	// Name Name in the bucket. It is the address if the object was stored under that.
+	Name string `json:"name"`
 
 	// Size A number of 64 bits, in decimal digits.
 	Size Count `json:"size"`
@@ -1043,6 +1181,18 @@ type Result struct {
 // Root BLAKE3, in hexadecimal.
 type Root = string
 
+// S3Credentials defines model for S3Credentials.
+type S3Credentials struct {
+	// AccessKeyId Access key ID.
+	AccessKeyId string `json:"access_key_id"`
+
+	// Region Region of the signatures.
+	Region string `json:"region"`
+
+	// SecretAccessKey Secret access key. It signs requests; keep it secret.
+	SecretAccessKey string `json:"secret_access_key"`
+}
+
 // Scope defines model for Scope.
 type Scope string
 
@@ -1098,6 +1248,152 @@ type TransferRequest struct {
 
 // TxID defines model for TxID.
 type TxID = string
+
+// UsageData defines model for UsageData.
+type UsageData struct {
+	// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+	Dimension Dimension `json:"dimension"`
+
+	// Labels Labels of usage. Letters become lower case.
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Value A whole number below 2^64, as a JSON number or string.
+	Value interface{} `json:"value"`
+}
+
+// UsageEvent A CloudEvent 1.0. Its source and id identify it within the tenant for ever: the same event counts once.
+type UsageEvent struct {
+	Data            UsageData                  `json:"data"`
+	Datacontenttype *UsageEventDatacontenttype `json:"datacontenttype,omitempty"`
+
+	// Dataschema Not used.
+	Dataschema *string `json:"dataschema,omitempty"`
+
+	// Id Unique within the source.
+	Id string `json:"id"`
+
+	// Source Where the event is from.
+	Source      string                `json:"source"`
+	Specversion UsageEventSpecversion `json:"specversion"`
+
+	// Subject The label subject, unless data has one.
+	Subject *string `json:"subject,omitempty"`
+
+	// Time When the usage occurred: at most 35 days ago and 5 minutes ahead. It decides the window. Without it, the time of arrival does.
+	Time *time.Time `json:"time,omitempty"`
+
+	// Traceparent Not used.
+	Traceparent *string `json:"traceparent,omitempty"`
+
+	// Tracestate Not used.
+	Tracestate *string `json:"tracestate,omitempty"`
+
+	// Type Any type; it is not used.
+	Type string `json:"type"`
+}
+
+// UsageEventDatacontenttype defines model for UsageEvent.Datacontenttype.
+type UsageEventDatacontenttype string
+
+// UsageEventSpecversion defines model for UsageEvent.Specversion.
+type UsageEventSpecversion string
+
+// UsagePage defines model for UsagePage.
+type UsagePage struct {
+	AsOf  Stamp             `json:"as_of"`
+	From  Stamp             `json:"from"`
+	Group *[]UsagePageGroup `json:"group,omitempty"`
+
+	// SealedTo Windows that end before are sealed: their usage changes only by corrections.
+	SealedTo Stamp      `json:"sealed_to"`
+	To       Stamp      `json:"to"`
+	Usage    []UsageSum `json:"usage"`
+}
+
+// UsagePageGroup defines model for UsagePage.Group.
+type UsagePageGroup string
+
+// UsageRecorded defines model for UsageRecorded.
+type UsageRecorded struct {
+	// Duplicate Events that were recorded before.
+	Duplicate int `json:"duplicate"`
+
+	// Late Of the new events, those that came after the seal of their window: they are in a correction.
+	Late int `json:"late"`
+
+	// Recorded Events that were new.
+	Recorded int `json:"recorded"`
+}
+
+// UsageRow defines model for UsageRow.
+type UsageRow struct {
+	// Events Number of events.
+	Events int64 `json:"events"`
+
+	// Labels Labels of usage. Letters become lower case.
+	Labels Labels `json:"labels"`
+
+	// Value Usage in units of the dimension.
+	Value string `json:"value"`
+}
+
+// UsageSlice defines model for UsageSlice.
+type UsageSlice struct {
+	// Digest BLAKE3 digest of the slice.
+	Digest string `json:"digest"`
+
+	// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+	Dimension Dimension      `json:"dimension"`
+	Kind      UsageSliceKind `json:"kind"`
+
+	// Previous Digest of the slice with the seq before; zeros for the first.
+	Previous string     `json:"previous"`
+	Rows     []UsageRow `json:"rows"`
+
+	// Seq Number in the chain of the dimension, from 1 without a gap.
+	Seq int64 `json:"seq"`
+
+	// Tenant default, or the number of another tenant.
+	Tenant     Tenant `json:"tenant"`
+	WindowFrom Stamp  `json:"window_from"`
+	WindowTo   Stamp  `json:"window_to"`
+}
+
+// UsageSliceKind defines model for UsageSlice.Kind.
+type UsageSliceKind string
+
+// UsageSlicesPage defines model for UsageSlicesPage.
+type UsageSlicesPage struct {
+	AsOf Stamp `json:"as_of"`
+
+	// NextCursor Start of the next page; opaque.
+	NextCursor *Cursor      `json:"next_cursor,omitempty"`
+	SealedTo   Stamp        `json:"sealed_to"`
+	Slices     []UsageSlice `json:"slices"`
+}
+
+// UsageSum defines model for UsageSum.
+type UsageSum struct {
+	// Dimension What is counted. Custom dimensions have the prefix custom:. Letters become lower case.
+	Dimension Dimension `json:"dimension"`
+
+	// Events Number of events.
+	Events int64 `json:"events"`
+
+	// Labels Labels of usage. Letters become lower case.
+	Labels Labels `json:"labels"`
+
+	// Late Of value: came after its window was sealed.
+	Late string `json:"late"`
+
+	// Open Of value: is not sealed yet.
+	Open string `json:"open"`
+
+	// Value Usage in units of the dimension.
+	Value      string `json:"value"`
+	WindowFrom *Stamp `json:"window_from,omitempty"`
+	WindowTo   *Stamp `json:"window_to,omitempty"`
+}
 
 // AfterSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AfterSeq = Seq
@@ -1171,6 +1467,9 @@ type IdempotencyConflict = Problem
 // Internal RFC 9457.
 type Internal = Problem
 
+// InvalidEvent RFC 9457.
+type InvalidEvent = Problem
+
 // Keys API keys.
 type Keys = KeysPage
 
@@ -1182,6 +1481,9 @@ type ObjectTooLarge = Problem
 
 // PayloadTooLarge RFC 9457.
 type PayloadTooLarge = Problem
+
+// PaymentRequired RFC 9457.
+type PaymentRequired = Problem
 
 // PreconditionFailed RFC 9457.
 type PreconditionFailed = Problem
@@ -1209,6 +1511,12 @@ type Unknown = Problem
 
 // UnsupportedMedia RFC 9457.
 type UnsupportedMedia = Problem
+
+// Usage defines model for Usage.
+type Usage = UsagePage
+
+// UsageSlices defines model for UsageSlices.
+type UsageSlices = UsageSlicesPage
 
 // ObjectsParams defines parameters for Objects.
 type ObjectsParams struct {
@@ -1619,6 +1927,15 @@ type RevokeKeyParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
+// S3CredentialsParams defines parameters for S3Credentials.
+type S3CredentialsParams struct {
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
 // TransferParams defines parameters for Transfer.
 type TransferParams struct {
 	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
@@ -1645,6 +1962,69 @@ type LookupTxParams struct {
 
 // TxParams defines parameters for Tx.
 type TxParams struct {
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UsageParams defines parameters for Usage.
+type UsageParams struct {
+	// From Begin of the first window, inclusive.
+	From time.Time `form:"from" json:"from"`
+
+	// To Begin of the first window that is left out; at most 400 days after from.
+	To time.Time `form:"to" json:"to"`
+
+	// Dimension Only this dimension.
+	Dimension *Dimension `form:"dimension,omitempty" json:"dimension,omitempty"`
+
+	// Group List of window, service, region, method, route and subject, separated by commas.
+	Group *string `form:"group,omitempty" json:"group,omitempty"`
+
+	// Format Takes precedence over the header Accept.
+	Format *UsageParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UsageParamsFormat defines parameters for Usage.
+type UsageParamsFormat string
+
+// RecordUsageApplicationCloudeventsBatchPlusJSONBody defines parameters for RecordUsage.
+type RecordUsageApplicationCloudeventsBatchPlusJSONBody = []UsageEvent
+
+// RecordUsageParams defines parameters for RecordUsage.
+type RecordUsageParams struct {
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UsageSlicesParams defines parameters for UsageSlices.
+type UsageSlicesParams struct {
+	// From Only windows that begin at this time or later.
+	From *time.Time `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Only windows that begin before this time.
+	To *time.Time `form:"to,omitempty" json:"to,omitempty"`
+
+	// Dimension Only this dimension.
+	Dimension *Dimension `form:"dimension,omitempty" json:"dimension,omitempty"`
+
+	// Limit Maximum number, by default 100.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
 	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
@@ -1681,3 +2061,12 @@ type CreateKeyJSONRequestBody = KeyRequest
 
 // TransferJSONRequestBody defines body for Transfer for application/json ContentType.
 type TransferJSONRequestBody = TransferRequest
+
+// RecordUsageApplicationCloudeventsPlusJSONRequestBody defines body for RecordUsage for application/cloudevents+json ContentType.
+type RecordUsageApplicationCloudeventsPlusJSONRequestBody = UsageEvent
+
+// RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody defines body for RecordUsage for application/cloudevents-batch+json ContentType.
+type RecordUsageApplicationCloudeventsBatchPlusJSONRequestBody = RecordUsageApplicationCloudeventsBatchPlusJSONBody
+
+// RecordUsageJSONRequestBody defines body for RecordUsage for application/json ContentType.
+type RecordUsageJSONRequestBody = UsageData

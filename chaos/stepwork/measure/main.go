@@ -1,6 +1,6 @@
-// Command measure steps a node that is loaded with so many requests, once for each kind of
-// event, and writes what each of these steps executed. It must be built with
-// -cover -covermode=atomic; chaos/stepwork does that.
+// Command measure loads a node with a number of requests, makes one step for each kind of event,
+// and writes the coverage of each step. It must be built with -cover -covermode=atomic;
+// chaos/stepwork does that.
 //
 //	measure DIR REQUESTS    # DIR/<kind>/ gets the coverage counters of one step
 package main
@@ -43,8 +43,8 @@ func main() {
 	}
 }
 
-// measure writes the counters of one step of each kind. Each kind has a node of its own, so
-// that no step sees what another has changed.
+// measure writes the counters of one step of each kind. Each kind has its own node, so that the
+// steps are independent.
 func measure(dir string, many int) error {
 	for name, next := range kinds() {
 		l := newLoaded(many)
@@ -61,7 +61,7 @@ func measure(dir string, many int) error {
 	return nil
 }
 
-// kinds are the events that are measured, each for a node that is loaded.
+// kinds returns the measured events, each for a loaded node.
 func kinds() map[string]func(l *loaded) event.Event {
 	return map[string]func(l *loaded) event.Event{
 		"arrive":        func(l *loaded) event.Event { return l.arrival(l.many + 1) },
@@ -81,8 +81,8 @@ func kinds() map[string]func(l *loaded) event.Event {
 	}
 }
 
-// loaded is a node with many requests: of those at the gate half have permits, of which half hold
-// a part of a body, and half are queued; and as many replies are held.
+// loaded is a node with many requests: half of the admitted ones have permits, and half of those
+// hold a part of a body; the other half is queued. As many replies are held.
 type loaded struct {
 	node    *node.Node
 	now     types.Now
@@ -108,7 +108,7 @@ func newLoaded(many int) *loaded {
 	for i := 1; i <= many; i++ {
 		l.step(l.arrival(i))
 	}
-	for i := 1; i < many/2; i++ { // the last of those with a permit has asked for nothing yet
+	for i := 1; i < many/2; i++ { // the last one with a permit has reserved nothing yet
 		if i <= many/4 {
 			l.step(&event.ReserveBytes{Ticket: ticket(i), Bytes: 64 << 10})
 		}
@@ -124,13 +124,13 @@ func newLoaded(many int) *loaded {
 	return l
 }
 
-// step hands an event to the node and forgets the effects but for the frames.
+// step handles an event and drops all effects except frames.
 func (l *loaded) step(e event.Event) {
 	l.out.Decisions, l.out.Replies = l.out.Decisions[:0], l.out.Replies[:0]
 	l.node.Step(l.now, e, &l.out)
 }
 
-// flush makes all frames durable and folded.
+// flush makes all frames durable and applied.
 func (l *loaded) flush() {
 	bytes := uint64(0)
 	for _, f := range l.out.Frames {
@@ -161,7 +161,7 @@ func (l *loaded) sealed(item event.Item, i int) *event.Request {
 	return in
 }
 
-// config has room for twice as many requests, so that none is refused for want of it.
+// config has room for twice as many requests, so that none is rejected.
 func config(many int) node.Config {
 	room := 2*many + 8
 	all := [types.NumClasses]int{room, room, room}
@@ -175,7 +175,7 @@ func config(many int) node.Config {
 		Idempotency: idempotency.Limits{Keys: room, PerTenant: room, Tenants: 4, TTL: time.Hour, MinRetention: 5 * time.Second},
 		Keys:        4,
 	}
-	bytes := func(s types.QuotaScope) quota.Rule { // a quantum takes longer than nothing, and less than a request waits
+	bytes := func(s types.QuotaScope) quota.Rule { // a quantum takes some time, and less than the longest wait
 		return quota.Rule{Scope: s, Unit: types.UnitBytes, Rate: 64 << 10, Every: time.Second, Burst: 64 << 10, Classes: quota.AllClasses}
 	}
 	return node.Config{State: tables, MaxHeldReplies: room, MaxReplayWaiters: 64, MaxUnsyncedBytes: 1 << 30, MinFreeBytes: 1, CommitTimeout: time.Hour,

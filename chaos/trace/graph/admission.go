@@ -2,29 +2,29 @@ package graph
 
 import "slices"
 
-// AdmissionSizes are the constants of Admission.tla, for the callers a, b and x: two classes,
-// flows and facets, which are 0 and 1 here.
+// AdmissionSizes are the constants of Admission.tla, for the callers a, b and x; its two classes,
+// flows and facets are 0 and 1 here.
 type AdmissionSizes struct {
 	Class, Flow, Facet    [3]int // of each caller
-	Slots                 []int  // of each slot, its class
+	Slots                 []int  // the class of each slot
 	Permits, Bound, Quota [2]int // of each facet, of each class, of each flow
 	Total, Share, Burst   int
 	Asks, Faults          int
 }
 
-// What Admission.tla calls its records.
+// The records of Admission.tla.
 type (
 	coming struct { // in the intake
 		ticket pass
-		who    int
+		caller int
 	}
 	settling struct { // in words
 		ticket pass
 		n      int
 	}
 	seat struct { // a row
-		at             string
-		gen, left, who int
+		at                string
+		gen, left, caller int
 	}
 	verdict struct {
 		gen  int
@@ -36,9 +36,9 @@ type (
 	}
 )
 
-// AdmissionState is its state. What it shares with others is never written to.
+// AdmissionState is a state. Shared parts are never changed.
 type AdmissionState struct {
-	free         []bool // of each slot, nobody has it
+	free         []bool // whether each slot is free
 	gen          []int
 	intake       [2][]coming
 	words        []settling // a set
@@ -46,7 +46,7 @@ type AdmissionState struct {
 	avail        [2]int
 	tokens       int
 	used         [2]int
-	told         [][]verdict
+	got          [][]verdict
 	caller       [3]visitor
 	went         [2]int
 	phase        string
@@ -56,12 +56,14 @@ type AdmissionState struct {
 
 var visitors = []string{"a", "b", "x"}
 
-func (x coming) String() string { return fields("ticket", x.ticket.String(), "who", visitors[x.who]) }
+func (x coming) String() string {
+	return fields("ticket", x.ticket.String(), "who", visitors[x.caller])
+}
 
 func (w settling) String() string { return fields("ticket", w.ticket.String(), "n", num(w.n)) }
 
 func (p seat) String() string {
-	return fields("at", p.at, "gen", num(p.gen), "left", num(p.left), "who", visitors[p.who])
+	return fields("at", p.at, "gen", num(p.gen), "left", num(p.left), "who", visitors[p.caller])
 }
 
 func (v verdict) String() string { return fields("gen", num(v.gen), "word", v.word) }
@@ -75,12 +77,12 @@ func (s *AdmissionState) String() string {
 			free[k] = append(free[k], num(i+1))
 		}
 	}
-	told := each(s.told, func(all []verdict) string { return seq(each(all, verdict.String)...) })
+	got := each(s.got, func(all []verdict) string { return seq(each(all, verdict.String)...) })
 	return fields("free", fields("internal", set(free[0]...), "authed", set(free[1]...)), "gen", seq(each(s.gen, num)...),
 		"intake", fields("internal", seq(each(s.intake[0], coming.String)...), "authed", seq(each(s.intake[1], coming.String)...)),
 		"words", set(each(s.words, settling.String)...), "row", seq(each(s.row, seat.String)...),
 		"avail", fields("money", num(s.avail[0]), "lists", num(s.avail[1])), "tokens", num(s.tokens),
-		"used", fields("t", num(s.used[0]), "u", num(s.used[1])), "told", seq(told...),
+		"used", fields("t", num(s.used[0]), "u", num(s.used[1])), "told", seq(got...),
 		"caller", fields("a", s.caller[0].String(), "b", s.caller[1].String(), "x", s.caller[2].String()),
 		"went", fields("t", num(s.went[0]), "u", num(s.went[1])), "phase", s.phase,
 		"spent", fields("asks", num(s.asks), "faults", num(s.faults)))
@@ -88,16 +90,16 @@ func (s *AdmissionState) String() string {
 
 func (s *AdmissionState) copied() *AdmissionState {
 	c := *s
-	c.free, c.gen, c.row, c.told = slices.Clone(s.free), slices.Clone(s.gen), slices.Clone(s.row), slices.Clone(s.told)
+	c.free, c.gen, c.row, c.got = slices.Clone(s.free), slices.Clone(s.gen), slices.Clone(s.row), slices.Clone(s.got)
 	return &c
 }
 
-// tell sends a word back by slot i.
+// tell sends a decision by slot i.
 func (s *AdmissionState) tell(i, gen int, word string) {
-	s.told[i] = append(slices.Clone(s.told[i]), verdict{gen, word})
+	s.got[i] = append(slices.Clone(s.got[i]), verdict{gen, word})
 }
 
-// ends is a word, said for the n-th time, that the ticket of a caller is to be settled.
+// ends adds the n-th event that ends a caller's ticket.
 func (s *AdmissionState) ends(c, n int) {
 	at := s.caller[c].slot
 	if w := (settling{pass{at, s.gen[at-1]}, n}); !slices.Contains(s.words, w) {
@@ -106,17 +108,17 @@ func (s *AdmissionState) ends(c, n int) {
 	s.caller[c].pc = "left"
 }
 
-// refused is a row that leaves the queue: nothing was used.
+// refused removes a queued row: nothing was used.
 func (s *AdmissionState) refused(i int) {
 	r := &s.row[i]
 	s.tell(i, r.gen, "refused")
-	r.at, s.used[s.of.Flow[r.who]] = "free", s.used[s.of.Flow[r.who]]-1
+	r.at, s.used[s.of.Flow[r.caller]] = "free", s.used[s.of.Flow[r.caller]]-1
 }
 
-// queued is how many are, of those that are meant.
-func (s *AdmissionState) queued(of func(who int) bool) (n int) {
+// queued counts some queued rows.
+func (s *AdmissionState) queued(of func(caller int) bool) (n int) {
 	for _, r := range s.row {
-		if r.at == "queued" && of(r.who) {
+		if r.at == "queued" && of(r.caller) {
 			n++
 		}
 	}
@@ -128,15 +130,15 @@ func (s *AdmissionState) refuses(c int) bool {
 	z := s.of
 	return s.phase != "serving" || s.used[z.Flow[c]] >= z.Quota[z.Flow[c]] ||
 		s.queued(func(int) bool { return true }) >= z.Total ||
-		s.queued(func(who int) bool { return z.Class[who] == z.Class[c] }) >= z.Bound[z.Class[c]] ||
-		s.queued(func(who int) bool { return z.Flow[who] == z.Flow[c] }) >= z.Share
+		s.queued(func(caller int) bool { return z.Class[caller] == z.Class[c] }) >= z.Bound[z.Class[c]] ||
+		s.queued(func(caller int) bool { return z.Flow[caller] == z.Flow[c] }) >= z.Share
 }
 
 // Admission is Admission.tla.
 func Admission(z AdmissionSizes) Spec[*AdmissionState] {
 	slots := len(z.Slots)
 	first := &AdmissionState{free: make([]bool, slots), gen: make([]int, slots), row: make([]seat, slots), avail: z.Permits, tokens: z.Burst,
-		told: make([][]verdict, slots), phase: "serving", of: &z}
+		got: make([][]verdict, slots), phase: "serving", of: &z}
 	for i := range slots {
 		first.free[i], first.row[i].at = true, "free"
 	}
@@ -173,11 +175,11 @@ func (s *AdmissionState) decides(step func(string, *AdmissionState)) {
 			continue
 		}
 		t, x, i := s.copied(), line[0], line[0].ticket.slot-1
-		if t.intake[k] = line[1:]; s.row[i].left == x.ticket.gen || s.refuses(x.who) {
+		if t.intake[k] = line[1:]; s.row[i].left == x.ticket.gen || s.refuses(x.caller) {
 			t.tell(i, x.ticket.gen, "refused")
 		} else {
-			t.row[i] = seat{at: "queued", gen: x.ticket.gen, who: x.who}
-			t.used[s.of.Flow[x.who]]++
+			t.row[i] = seat{at: "queued", gen: x.ticket.gen, caller: x.caller}
+			t.used[s.of.Flow[x.caller]]++
 		}
 		step("Decide", t)
 	}
@@ -185,7 +187,7 @@ func (s *AdmissionState) decides(step func(string, *AdmissionState)) {
 
 // moves is Dispatch, Late and Reclaim of slot i.
 func (s *AdmissionState) moves(i int, step func(string, *AdmissionState)) {
-	r, facet := s.row[i], s.of.Facet[s.row[i].who]
+	r, facet := s.row[i], s.of.Facet[s.row[i].caller]
 	if r.at == "queued" && s.avail[facet] > 0 && s.tokens > 0 {
 		t := s.copied()
 		t.tell(i, r.gen, "go")
@@ -216,11 +218,11 @@ func (s *AdmissionState) settles(w settling) *AdmissionState {
 		return t
 	}
 	t.tell(i, w.ticket.gen, "done")
-	switch flow := s.of.Flow[r.who]; r.at {
+	switch flow := s.of.Flow[r.caller]; r.at {
 	case "queued":
 		t.used[flow]--
 	case "out":
-		t.avail[s.of.Facet[r.who]]++
+		t.avail[s.of.Facet[r.caller]]++
 		t.went[flow]++
 	case "lost":
 		t.went[flow]++
@@ -247,7 +249,7 @@ func (s *AdmissionState) ending(step func(string, *AdmissionState)) {
 	}
 }
 
-// visits is what a caller does.
+// visits are the steps of a caller.
 func (s *AdmissionState) visits(c int, step func(string, *AdmissionState)) {
 	switch s.caller[c].pc {
 	case "out":
@@ -273,11 +275,11 @@ func (s *AdmissionState) visits(c int, step func(string, *AdmissionState)) {
 		}
 	}
 	i := s.caller[c].slot - 1
-	if len(s.told[i]) == 0 {
+	if len(s.got[i]) == 0 {
 		return
 	}
-	t, word := s.copied(), s.told[i][0].word
-	switch t.told[i] = s.told[i][1:]; {
+	t, word := s.copied(), s.got[i][0].word
+	switch t.got[i] = s.got[i][1:]; {
 	case word != "go":
 		t.free[i], t.caller[c] = true, visitor{pc: "out"}
 	case s.caller[c].pc == "asks":

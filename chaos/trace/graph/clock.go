@@ -1,6 +1,6 @@
 package graph
 
-// ClockSizes are the constants of Clock.tla; there is one length that may go by.
+// ClockSizes are the constants of Clock.tla; time advances by one length.
 type ClockSizes struct {
 	Step, Rest, Trust, Gap, Steady, Waver, Slew, Day, Ceiling, Gone int
 	MaxWall, MaxMono, MaxJumps, MaxCrashes, MaxAccepts, MaxPays     int
@@ -80,7 +80,7 @@ func (s ClockState) machine(c ClockSizes, step func(string, ClockState)) {
 	step("Loses", t)
 }
 
-// node is Accept, Vouch and Pay.
+// node has the steps of the node: accepting a clock, heartbeats and payments.
 func (s ClockState) node(c ClockSizes, step func(string, ClockState)) {
 	if s.accepts < c.MaxAccepts {
 		t := s.sure()

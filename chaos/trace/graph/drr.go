@@ -2,10 +2,10 @@ package graph
 
 import "slices"
 
-// DRRSizes are the constants of DRR.tla. Flows and classes are numbered from 0 here; Two and
-// Both are pairs, or none.
+// DRRSizes are the constants of DRR.tla. Flows and classes are numbered from 0; Two and Both are
+// pairs, or empty.
 type DRRSizes struct {
-	Of, Weights                     []int // of each flow, its class; of each class
+	Of, Weights                     []int // the class of each flow; the weight of each class
 	Quantum, MaxCost, Depth, MaxOut int
 	Drops                           bool
 	Two, Both                       []int
@@ -16,7 +16,7 @@ type ware struct{ cost, ahead int }
 
 func (w ware) String() string { return fields("cost", num(w.cost), "ahead", num(w.ahead)) }
 
-// DRRState is its state. What it shares with others is never written to.
+// DRRState is a state. Shared parts are never changed.
 type DRRState struct {
 	queue         [][]ware
 	ring          [][]int
@@ -76,7 +76,7 @@ func DRR(z DRRSizes) Spec[*DRRState] {
 	}
 }
 
-// next is a look for whose turn it is: GiveClass, GiveFlow, Rotate, Pass or Serve.
+// next is a step of the scheduler: GiveClass, GiveFlow, Rotate, Pass or Serve.
 func (s *DRRState) next(step func(string, *DRRState)) {
 	c, t := s.turn, s.copied()
 	t.looks++
@@ -160,7 +160,7 @@ func (s *DRRState) changes(f int, step func(string, *DRRState)) {
 	}
 }
 
-// takes is TakeOut: an item leaves, for what it cost. Nothing that is written to is shared any more.
+// takes is TakeOut: an item leaves, for its cost. Changed parts are copied.
 func (s *DRRState) takes(f, i, cost int) {
 	c, gone := s.of.Of[f], s.queue[f][i].ahead
 	s.queue[f] = slices.Delete(slices.Clone(s.queue[f]), i, i+1)
@@ -184,7 +184,7 @@ func (s *DRRState) takes(f, i, cost int) {
 	}
 }
 
-// compares is Compare: what a flow, and its class, was charged.
+// compares is Compare: the charges of a flow and its class.
 func (s *DRRState) compares(f, cost int) {
 	lead, tilt := s.lead, s.tilt
 	s.lead, s.tilt = 0, 0
@@ -202,7 +202,7 @@ func (s *DRRState) compares(f, cost int) {
 	}
 }
 
-// sign is 1 for the first of a pair, -1 for the second.
+// sign is 1 for the first of a pair, -1 for the second, otherwise 0.
 func sign(pair []int, x int) int {
 	switch x {
 	case pair[0]:

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Read reads a graph that TLC has written with -dump dot,actionlabels.
+// Read reads a graph written by TLC with -dump dot,actionlabels.
 func Read(from io.Reader) (*Graph, error) {
 	g, names := empty(), map[string]State{}
 	type edge struct{ from, to, action string }

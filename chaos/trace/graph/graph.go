@@ -1,8 +1,8 @@
-// Package graph has the specifications once more, in Go, so that all of their steps can be
-// compared with all of TLC's: not one edge more, and not one less.
+// Package graph has the specifications in Go as well, so that their steps can be compared with
+// those of TLC: no edge more, no edge less.
 //
-//	Admission, Clock … ──Explore──► Graph ──Digest──► testdata, for those without Java
-//	TLC's dump ──Read──► Graph ──Beyond, both ways──► nothing
+//	Admission, Clock … ──Explore──► Graph ──Digest──► testdata, for machines without Java
+//	TLC's dump ──Read──► Graph ──Minus, both ways──► no difference
 package graph
 
 import (
@@ -29,8 +29,7 @@ type Edge struct {
 	To     State
 }
 
-// Graph is all states that can be come to, and all steps between them. Text keeps what
-// the digests are of.
+// Graph has all reachable states and all steps between them. Text has the text of each state.
 type Graph struct {
 	Text  map[State]string
 	Edges map[Edge]struct{}
@@ -38,7 +37,7 @@ type Graph struct {
 
 func empty() *Graph { return &Graph{Text: map[State]string{}, Edges: map[Edge]struct{}{}} }
 
-// state notes a state, and says whether it is new.
+// state adds a state, and reports whether it is new.
 func (g *Graph) state(text string) (s State, fresh bool) {
 	s = digest(text)
 	_, known := g.Text[s]
@@ -46,17 +45,16 @@ func (g *Graph) state(text string) (s State, fresh bool) {
 	return s, !known
 }
 
-// Spec is a specification: where it begins, and what may come next. Its states are
-// never changed.
+// Spec is a specification: its initial states and its steps. States are immutable.
 type Spec[S fmt.Stringer] struct {
 	Init S
 	Next func(s S, step func(action string, to S))
 }
 
-// most states a graph has here: a step too many can make a specification endless.
+// most states of a graph: a bug can make a specification infinite.
 const most = 1 << 18
 
-// Explore walks all of a specification, or as much of it as is too much.
+// Explore visits all of a specification, up to the limit.
 func Explore[S fmt.Stringer](spec Spec[S]) *Graph {
 	type found struct {
 		is S
@@ -78,8 +76,8 @@ func Explore[S fmt.Stringer](spec Spec[S]) *Graph {
 	return g
 }
 
-// Beyond are edges of g that other has not, some of them in full, and how many.
-func (g *Graph) Beyond(other *Graph) (some []string, count int) {
+// Minus returns edges of g that other does not have: some of them as text, and their number.
+func (g *Graph) Minus(other *Graph) (some []string, count int) {
 	for e := range g.Edges {
 		if _, ok := other.Edges[e]; ok {
 			continue
@@ -91,7 +89,7 @@ func (g *Graph) Beyond(other *Graph) (some []string, count int) {
 	return some, count
 }
 
-// Digest says a graph in a line: its states, its edges, and a digest of all edges in order.
+// Digest returns a line with the number of states and edges, and a digest of all edges in order.
 func (g *Graph) Digest() string {
 	lines := make([]string, 0, len(g.Edges))
 	for e := range g.Edges {

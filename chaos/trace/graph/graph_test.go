@@ -15,10 +15,11 @@ import (
 
 var dumps = flag.String("dumps", "", "a directory with TLC's dumps of specs/…/graph*.cfg: ci/tlc graph makes it")
 
-// specs are those that are here and in specs, with the constants of their graph*.cfg.
+// specs returns the specifications that exist here and in specs, with the constants of their
+// graph*.cfg.
 func specs() map[string]func() *graph.Graph {
 	return map[string]func() *graph.Graph{
-		"admission": func() *graph.Graph { return graph.Explore(graph.Admission(graph.House)) },
+		"admission": func() *graph.Graph { return graph.Explore(graph.Admission(graph.GraphSizes)) },
 		"clock": func() *graph.Graph {
 			return graph.Explore(graph.Clock(graph.ClockSizes{Step: 2, Rest: 4, Trust: 4, Gap: 5, Steady: 4, Waver: 1, Slew: 2, Day: 4, Ceiling: 1, Gone: 2,
 				MaxWall: 10, MaxMono: 8, MaxJumps: 1, MaxCrashes: 1, MaxAccepts: 1, MaxPays: 2}))
@@ -58,9 +59,9 @@ func pinned(t *testing.T, name string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// TestGraph: what is written here in Go has the very steps that TLC found when its graph
-// was last compared: as many, and of the same digest. It wants no Java.
-func TestGraph(t *testing.T) {
+// TestGraphMatchesPinnedDigest: the Go version has the steps that TLC found at the last
+// comparison. It does not need Java.
+func TestGraphMatchesPinnedDigest(t *testing.T) {
 	edges := []string{}
 	for name, explore := range specs() {
 		g := explore()
@@ -73,9 +74,9 @@ func TestGraph(t *testing.T) {
 	t.Logf("evidence: trace.edges = %s", strings.Join(edges, ", "))
 }
 
-// TestEveryGraphIsHere: there is no graph*.cfg in specs that nobody compares, and nothing is
-// pinned of what is not there.
-func TestEveryGraphIsHere(t *testing.T) {
+// TestEveryGraphIsCompared: each graph*.cfg in specs has a Go version, and each pinned digest a
+// specification.
+func TestEveryGraphIsCompared(t *testing.T) {
 	here := slices.Sorted(maps.Keys(specs()))
 	var there, kept []string
 	found, err := filepath.Glob("../../../specs/*/graph*.cfg")
@@ -98,9 +99,9 @@ func TestEveryGraphIsHere(t *testing.T) {
 	}
 }
 
-// TestOneStepIsSeen: a step that one of two graphs has, and the other not, is said of that one
-// alone; and it changes the digest.
-func TestOneStepIsSeen(t *testing.T) {
+// TestOneStepChangesDigest: a step that only one of two graphs has is reported, and changes the
+// digest.
+func TestOneStepChangesDigest(t *testing.T) {
 	less, more := specs()["drain"](), specs()["drain"]()
 	for e := range less.Edges {
 		if e.From != e.To {
@@ -108,10 +109,10 @@ func TestOneStepIsSeen(t *testing.T) {
 			break
 		}
 	}
-	if some, n := more.Beyond(less); n != 1 || len(some) != 1 {
+	if some, n := more.Minus(less); n != 1 || len(some) != 1 {
 		t.Errorf("%d steps more, %v", n, some)
 	}
-	if some, n := less.Beyond(more); n != 0 || len(some) != 0 {
+	if some, n := less.Minus(more); n != 0 || len(some) != 0 {
 		t.Errorf("%d steps of the one that has less, %v", n, some)
 	}
 	if is := less.Digest(); is == more.Digest() || is == pinned(t, "drain") {
@@ -119,11 +120,11 @@ func TestOneStepIsSeen(t *testing.T) {
 	}
 }
 
-// TestDumps: TLC's graph has no edge that is not here, and none less; and what is pinned
-// for those without Java is the digest of TLC's.
-func TestDumps(t *testing.T) {
+// TestDumpsMatchTLC: TLC's graph and the Go version have the same edges, and the pinned digest is
+// that of TLC.
+func TestDumpsMatchTLC(t *testing.T) {
 	if *dumps == "" {
-		t.Skip("no dumps of TLC's: ci/tlc graph makes them and compares. TestGraph has compared the digests.")
+		t.Skip("no dumps of TLC's: ci/tlc graph makes them and compares. TestGraphMatchesPinnedDigest has compared the digests.")
 	}
 	for name, explore := range specs() {
 		f, err := os.Open(filepath.Join(*dumps, name+".dot"))
@@ -136,10 +137,10 @@ func TestDumps(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		ours := explore()
-		if some, n := ours.Beyond(theirs); n > 0 {
+		if some, n := ours.Minus(theirs); n > 0 {
 			t.Errorf("%s: %d edges of %d are ours alone\n%s", name, n, len(ours.Edges), strings.Join(some, "\n"))
 		}
-		if some, n := theirs.Beyond(ours); n > 0 {
+		if some, n := theirs.Minus(ours); n > 0 {
 			t.Errorf("%s: %d edges of %d are TLC's alone\n%s", name, n, len(theirs.Edges), strings.Join(some, "\n"))
 		}
 		if got, want := theirs.Digest(), pinned(t, name); got != want {

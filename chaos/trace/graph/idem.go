@@ -2,16 +2,16 @@ package graph
 
 import "slices"
 
-// IdemSizes are the constants of Idem.tla, and its requests. Nothing of the index is lost.
+// IdemSizes are the constants of Idem.tla, and its requests. The index loses nothing.
 type IdemSizes struct {
 	Requests                          []IdemRequest
 	TTL, Time, Asks, Forgets, Crashes int
 }
 
-// An IdemRequest is what a client may ask; an empty ref is NoRef.
+// An IdemRequest is a client's request; an empty ref is NoRef.
 type IdemRequest struct{ Op, Key, Ref string }
 
-// What Idem.tla calls its records.
+// The records of Idem.tla.
 type (
 	entry struct {
 		at             int
@@ -22,7 +22,7 @@ type (
 		name    string
 		lsn, at int
 	}
-	view struct { // the index, as it answers or as it is durable: the fold of so many frames
+	view struct { // the index in memory or on disk: the fold of a number of frames
 		mark int
 		root []entry
 		rows []row // a set
@@ -45,7 +45,7 @@ type (
 	}
 )
 
-// IdemState is its state. What it shares with others is never written to.
+// IdemState is a state. Shared parts are never changed.
 type IdemState struct {
 	log                    []entry
 	durable, now           int
@@ -53,7 +53,7 @@ type IdemState struct {
 	indexed                int
 	idx, tbl               view
 	client                 [2]looker
-	said                   []shown // a set
+	answers                []shown // a set
 	asks, forgets, crashes int
 }
 
@@ -86,16 +86,16 @@ func (s *IdemState) String() string {
 		return fields("ph", c.ph, "req", c.req.String(), "f", num(c.f), "seen", c.seen.String(), "used", c.used.String(),
 			"reply", fields("what", c.reply.what, "lsn", num(c.reply.lsn), "after", num(c.reply.after)))
 	})
-	said := each(s.said, func(a shown) string {
+	answers := each(s.answers, func(a shown) string {
 		return fields("req", a.req.String(), "lsn", num(a.lsn), "frame", a.frame.String())
 	})
 	return fields("log", seq(each(s.log, entry.String)...), "durable", num(s.durable), "now", num(s.now), "indexed", num(s.indexed),
 		"st", fields("forgot", num(s.st.forgot), "last", num(s.st.last), "keys", set(each(s.st.keys, row.String)...)),
-		"idx", s.idx.String(), "tbl", s.tbl.String(), "client", fields("c1", client[0], "c2", client[1]), "said", set(said...),
+		"idx", s.idx.String(), "tbl", s.tbl.String(), "client", fields("c1", client[0], "c2", client[1]), "said", set(answers...),
 		"spent", fields("asks", num(s.asks), "forgets", num(s.forgets), "crashes", num(s.crashes), "losses", "0"))
 }
 
-// names are the rows of an entry.
+// names returns the rows of an entry.
 func (e entry) names(lsn int) (rows []row) {
 	if e.kind == "forgot" {
 		return nil
@@ -131,7 +131,7 @@ func (w window) apply(lsn int, e entry) window {
 	return w
 }
 
-// take is Take: the index after one more frame. It drops what is over, and what comes again.
+// take is Take: the index after one more frame, without expired and overwritten rows.
 func (v view) take(z IdemSizes, e entry) view {
 	fresh := e.names(v.mark + 1)
 	rows := slices.DeleteFunc(slices.Clone(v.rows), func(r row) bool {
@@ -148,7 +148,7 @@ func (s *IdemState) emit(e entry) {
 	s.st = s.st.apply(len(s.log), e)
 }
 
-// Idem is Idem.tla, without its losses.
+// Idem is Idem.tla without losses.
 func Idem(z IdemSizes) Spec[*IdemState] {
 	out := looker{ph: "idle", reply: nothing}
 	return Spec[*IdemState]{
@@ -190,8 +190,8 @@ func (s *IdemState) clients(z IdemSizes, c int, step func(string, *IdemState)) {
 		if x.reply.after <= s.durable {
 			if x.reply.what != "nothing" {
 				a := shown{x.req, x.reply.lsn, s.log[x.reply.lsn-1]}
-				if !slices.Contains(s.said, a) {
-					t.said = append(slices.Clone(s.said), a)
+				if !slices.Contains(s.answers, a) {
+					t.answers = append(slices.Clone(s.answers), a)
 				}
 			}
 			t.client[c] = looker{ph: "idle", reply: nothing}
@@ -200,7 +200,7 @@ func (s *IdemState) clients(z IdemSizes, c int, step func(string, *IdemState)) {
 	}
 }
 
-// read is Read: first what is in memory alone, then the table.
+// read is Read: first memory, then the table.
 func (s *IdemState) read(name string) row {
 	if r := find(s.idx.rows, name); r.lsn > s.tbl.mark {
 		return r
@@ -208,7 +208,7 @@ func (s *IdemState) read(name string) row {
 	return find(s.tbl.rows, name)
 }
 
-// enter is Enter: the window, else the index, else a new frame.
+// enter is Enter: the window, otherwise the index, otherwise a new frame.
 func (s *IdemState) enter(z IdemSizes, c int) {
 	x := s.client[c]
 	hold := func(what string, lsn int) {

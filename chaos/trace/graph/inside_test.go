@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// House are the constants of specs/admission/graph.cfg.
-var House = AdmissionSizes{Class: [3]int{0, 1, 1}, Flow: [3]int{0, 0, 1}, Facet: [3]int{0, 1, 1}, Slots: []int{0, 1, 1},
+// GraphSizes are the constants of specs/admission/graph.cfg.
+var GraphSizes = AdmissionSizes{Class: [3]int{0, 1, 1}, Flow: [3]int{0, 0, 1}, Facet: [3]int{0, 1, 1}, Slots: []int{0, 1, 1},
 	Permits: [2]int{1, 1}, Bound: [2]int{1, 1}, Quota: [2]int{2, 1}, Total: 2, Share: 1, Burst: 1, Asks: 2, Faults: 2}
 
-// A bug is an action that takes a state for another, and what it leads to for another.
+// A bug is an action with a wrong condition or effect.
 type bug struct {
 	action string
 	before func(s *AdmissionState)
 	after  func(s, to *AdmissionState)
 }
 
-// by is a bug of an action by other constants.
+// by returns a bug of an action with other constants.
 func by(action string, change func(*AdmissionSizes)) bug {
 	return bug{action, func(s *AdmissionState) {
 		z := *s.of
@@ -26,7 +26,7 @@ func by(action string, change func(*AdmissionSizes)) bug {
 	}, func(_, _ *AdmissionState) {}}
 }
 
-// ends is a bug of where rows come to that were somewhere.
+// ends returns a bug in the effect on rows that were in a state.
 func ends(action, was string, change func(to *AdmissionState, i int)) bug {
 	return bug{action, func(*AdmissionState) {}, func(s, to *AdmissionState) {
 		for i := range s.row {
@@ -37,7 +37,7 @@ func ends(action, was string, change func(to *AdmissionState, i int)) bug {
 	}}
 }
 
-// frees gives a slot back as soon as its caller has left.
+// frees frees a slot as soon as its caller has left.
 func frees(s, to *AdmissionState) {
 	for c, v := range s.caller {
 		if to.caller[c].pc != v.pc {
@@ -46,7 +46,7 @@ func frees(s, to *AdmissionState) {
 	}
 }
 
-// bugs are those of MCAdmission by their names, and others.
+// bugs are those of MCAdmission by name, and others.
 func bugs() map[string]bug {
 	nothing := func(*AdmissionState) {}
 	return map[string]bug{
@@ -60,8 +60,8 @@ func bugs() map[string]bug {
 			to.avail[0], to.avail[1] = to.avail[0]-9, to.avail[1]-9
 		}},
 		"noToken":     {"Dispatch", func(s *AdmissionState) { s.tokens += 9 }, func(_, to *AdmissionState) { to.tokens -= 9 }},
-		"keepsCharge": ends("Late", "queued", func(to *AdmissionState, i int) { to.used[to.of.Flow[to.row[i].who]]++ }),
-		"givesTwice":  ends("Settle", "lost", func(to *AdmissionState, i int) { to.avail[to.of.Facet[to.row[i].who]]++ }),
+		"keepsCharge": ends("Late", "queued", func(to *AdmissionState, i int) { to.used[to.of.Flow[to.row[i].caller]]++ }),
+		"givesTwice":  ends("Settle", "lost", func(to *AdmissionState, i int) { to.avail[to.of.Facet[to.row[i].caller]]++ }),
 		"staysQueued": ends("Settle", "queued", func(to *AdmissionState, i int) { to.row[i].at = "queued" }),
 		"anyUse": {"Settle", func(s *AdmissionState) {
 			if len(s.words) == 1 {
@@ -92,11 +92,11 @@ func bugs() map[string]bug {
 	}
 }
 
-// TestNoConstantHidesABug: each bug of MCAdmission leads where Admission does not, from some
-// state of the graph that is compared: its constants hide no decision. Of neverTakesBack it
-// is Reclaim that is missing.
-func TestNoConstantHidesABug(t *testing.T) {
-	spec, hidden := Admission(House), bugs()
+// TestConstantsRevealEveryBug: each bug of MCAdmission makes a step that Admission does not have,
+// from a state of the compared graph: its constants hide no decision. neverTakesBack lacks the
+// step Reclaim.
+func TestConstantsRevealEveryBug(t *testing.T) {
+	spec, hidden := Admission(GraphSizes), bugs()
 	known := map[string]bool{spec.Init.String(): true}
 	for left := []*AdmissionState{spec.Init}; len(left) > 0 && len(hidden) > 0; left = left[1:] {
 		s, right := left[0], map[string]bool{}

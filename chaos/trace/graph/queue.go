@@ -5,7 +5,7 @@ import "slices"
 // QueueSizes are the constants of Queue.tla, for two callers of one tenant.
 type QueueSizes struct{ Slots, Limit, Share, Asks, Leaves int }
 
-// What Queue.tla calls its records.
+// The records of Queue.tla.
 type (
 	pass struct{ slot, gen int } // a ticket
 	desk struct {                // a slot
@@ -25,11 +25,11 @@ type (
 	}
 )
 
-// QueueState is its state. What it shares with others is never written to.
+// QueueState is a state. Shared parts are never changed.
 type QueueState struct {
 	free         []int
 	slot         []desk
-	ring         []pass // all are of one tenant
+	ring         []pass // all of one tenant
 	held         []heldItem
 	crowd        int
 	gone         []pass
@@ -65,13 +65,13 @@ func (s *QueueState) copied() *QueueState {
 	return &c
 }
 
-// back is the caller out again, its slot with the others that are free.
+// back resets a caller and frees its slot.
 func (s *QueueState) back(c int) {
 	s.free = append(slices.Clone(s.free), s.caller[c].slot)
 	s.caller[c] = caller{pc: "out"}
 }
 
-// deliver puts a reply where its caller waits, if it still does.
+// deliver passes a reply to its caller, if it still waits.
 func (s *QueueState) deliver(p pass) {
 	if d := &s.slot[p.slot-1]; d.waits && d.gen == p.gen {
 		d.waits, d.reply = false, append(slices.Clone(d.reply), p)
@@ -132,7 +132,7 @@ func (s *QueueState) node(z QueueSizes, step func(string, *QueueState)) {
 	}
 }
 
-// calls is what a caller does.
+// calls are the steps of a caller.
 func (s *QueueState) calls(z QueueSizes, c int, step func(string, *QueueState)) {
 	x, t := s.caller[c], s.copied()
 	switch x.pc {

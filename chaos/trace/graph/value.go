@@ -6,9 +6,7 @@ import (
 	"strings"
 )
 
-// A value's canonical text is the same however TLC prints it:
-//
-//	{a,b} a set, sorted    <a,b> a sequence    [k:v,l:w] a record or a function, sorted
+// The canonical text of a value does not depend on TLC's formatting:
 func set(all ...string) string {
 	slices.Sort(all)
 	return "{" + strings.Join(all, ",") + "}"
@@ -39,7 +37,7 @@ func fields(kv ...string) string {
 	return text.String()
 }
 
-// reader reads what TLC prints.
+// reader parses the output of TLC.
 type reader struct {
 	s string
 	i int
@@ -67,7 +65,7 @@ func (r *reader) must(token string) error {
 	return fmt.Errorf("want %q at %.40q", token, r.s[r.i:])
 }
 
-// word is a name, a number or a text without its quotes.
+// word reads a name, a number or a string without quotes.
 func (r *reader) word() string {
 	if r.eat(`"`) {
 		text, _, _ := strings.Cut(r.s[r.i:], `"`)
@@ -134,7 +132,8 @@ func (r *reader) value() (string, error) {
 	}
 }
 
-// canonical is a state as TLC prints it: /\ variable = value, a line each.
+// canonical returns the canonical text of a state as printed by TLC: a line /\ variable = value
+// each.
 func canonical(label string) (string, error) {
 	r, kv := reader{s: label}, []string(nil)
 	for r.eat(`/\`) {

@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// WalletSizes are the constants of Wallet.tla, and what may be asked.
+// WalletSizes are the constants of Wallet.tla, and its requests.
 type WalletSizes struct {
 	Requests                              []WalletRequest
 	TTL, Keys, Time, Asks, Fails, Crashes int
 }
 
-// A WalletRequest is what a client may ask; empty names are Nobody.
+// A WalletRequest is a client's request; an empty name means no account.
 type WalletRequest struct {
 	Tenant, Key, Op, From, To string
 	Amount, Nonce             int
 }
 
-// What Wallet.tla calls its records. A fact is one of three kinds.
+// The records of Wallet.tla. A fact is one of three kinds.
 type (
 	fact struct {
 		kind                string
@@ -35,7 +35,7 @@ type (
 		lsn, at int
 	}
 	money struct {
-		bal, nonce     [3]int // of the accounts, in their order
+		bal, nonce     [3]int // of the accounts, in order
 		seq            [2]int // of the tenants
 		issued, burned int
 		keys           []remembered
@@ -52,11 +52,11 @@ type (
 	answer struct {
 		req   WalletRequest
 		reply reply
-		rec   fact // where reply.what is record
+		rec   fact // if reply.what is record
 	}
 )
 
-// WalletState is its state. What it shares with others is never written to.
+// WalletState is a state. Shared parts are never changed.
 type WalletState struct {
 	log                  []frame
 	durable, folded      int
@@ -64,7 +64,7 @@ type WalletState struct {
 	now                  int
 	failed               bool
 	client               [2]asker
-	said                 []answer // a set
+	answers              []answer // a set
 	asks, fails, crashes int
 }
 
@@ -77,7 +77,7 @@ func tenantOf(r WalletRequest) int  { return slices.Index([]string{"t", "u"}, r.
 
 func num(n int) string { return strconv.Itoa(n) }
 
-func who(name string) string {
+func accountName(name string) string {
 	if name == "" {
 		return "Nobody"
 	}
@@ -88,7 +88,7 @@ func (r WalletRequest) String() string {
 	if r == (WalletRequest{}) {
 		return "Nobody"
 	}
-	return fields("tenant", r.Tenant, "key", r.Key, "op", r.Op, "from", who(r.From), "to", who(r.To), "amount", num(r.Amount), "nonce", num(r.Nonce))
+	return fields("tenant", r.Tenant, "key", r.Key, "op", r.Op, "from", accountName(r.From), "to", accountName(r.To), "amount", num(r.Amount), "nonce", num(r.Nonce))
 }
 
 func (f fact) String() string {
@@ -120,7 +120,7 @@ func (m money) String() string {
 	}
 	keys := each(m.keys, func(k remembered) string {
 		return fields("key", seq(k.req.Tenant, k.req.Key), "lsn", num(k.lsn), "at", num(k.at),
-			"asked", seq(k.req.Op, who(k.req.From), who(k.req.To), num(k.req.Amount), num(k.req.Nonce)))
+			"asked", seq(k.req.Op, accountName(k.req.From), accountName(k.req.To), num(k.req.Amount), num(k.req.Nonce)))
 	})
 	return fields("bal", fields(bal...), "nonce", fields(nonce...), "seq", fields("t", num(m.seq[0]), "u", num(m.seq[1])),
 		"issued", num(m.issued), "burned", num(m.burned), "keys", seq(keys...))
@@ -132,11 +132,11 @@ func (s *WalletState) String() string {
 		return fields("ph", c.ph, "req", c.req.String(), "reply",
 			fields("what", c.reply.what, "lsn", num(c.reply.lsn), "next", num(c.reply.next), "after", num(c.reply.after)))
 	})
-	said := each(s.said, func(a answer) string {
+	answers := each(s.answers, func(a answer) string {
 		return fields("req", a.req.String(), "after", num(a.reply.after), "what", a.reply.what, "lsn", num(a.reply.lsn), "next", num(a.reply.next), "rec", a.rec.String())
 	})
 	return fields("log", seq(log...), "durable", num(s.durable), "folded", num(s.folded), "st", s.st.String(), "now", num(s.now), "failed", truth(s.failed),
-		"client", fields("c1", client[0], "c2", client[1]), "said", set(said...),
+		"client", fields("c1", client[0], "c2", client[1]), "said", set(answers...),
 		"spent", fields("asks", num(s.asks), "fails", num(s.fails), "crashes", num(s.crashes)))
 }
 
@@ -175,7 +175,7 @@ func fold(log []frame) (m money) {
 
 func (s *WalletState) copied() *WalletState { c := *s; return &c }
 
-// emit is a frame of facts, applied at once.
+// emit adds a frame of facts, applied at once.
 func (s *WalletState) emit(recs ...fact) {
 	s.log = append(slices.Clone(s.log), frame{s.now, recs})
 	for _, r := range recs {
@@ -183,14 +183,14 @@ func (s *WalletState) emit(recs ...fact) {
 	}
 }
 
-// hold holds a reply, unless nobody knows what it tells of.
+// hold holds a reply until its frame is durable.
 func (s *WalletState) hold(c int, r reply) {
 	if !s.failed || r.after <= s.durable {
 		s.client[c].ph, s.client[c].reply = "held", r
 	}
 }
 
-// decide is Decide: what a request becomes that no key knows.
+// decide is Decide: the outcome of a request with a new key.
 func (s *WalletState) decide(c int, r WalletRequest, ttl int) {
 	next, why := 1, "none"
 	if r.Op != "issue" {
@@ -227,7 +227,7 @@ func (s *WalletState) decide(c int, r WalletRequest, ttl int) {
 	s.hold(c, reply{what: "record", lsn: len(s.log), after: len(s.log)})
 }
 
-// forgettable is Forgot of the oldest key, where its time is over.
+// forgettable is Forgot of the oldest key, if it has expired.
 func (s *WalletState) forgettable(ttl int) (f fact, over bool) {
 	if len(s.st.keys) == 0 || s.st.keys[0].at+ttl > s.now {
 		return f, false
@@ -235,7 +235,7 @@ func (s *WalletState) forgettable(ttl int) (f fact, over bool) {
 	return fact{kind: "forgot", upto: s.st.keys[0].lsn}, true
 }
 
-// again makes those who lose what they wait for ask again.
+// again makes clients that lost their reply retry.
 func (s *WalletState) again(lost func(asker) bool) {
 	for i, c := range s.client {
 		if lost(c) {
@@ -259,7 +259,7 @@ func Wallet(z WalletSizes) Spec[*WalletState] {
 	}
 }
 
-// clients is Ask, Step, Leave and LosePatience of one of them.
+// clients are Ask, Step, Leave and LosePatience of a client.
 func (s *WalletState) clients(z WalletSizes, c int, step func(string, *WalletState)) {
 	switch x := s.client[c]; x.ph {
 	case "idle":
@@ -277,7 +277,7 @@ func (s *WalletState) clients(z WalletSizes, c int, step func(string, *WalletSta
 		if x.reply.after <= s.folded {
 			t := s.copied()
 			t.client[c] = asker{ph: "idle", reply: nothing}
-			t.says(x)
+			t.expected(x)
 			step("Leave", t)
 		}
 		if s.fails < z.Fails {
@@ -289,8 +289,8 @@ func (s *WalletState) clients(z WalletSizes, c int, step func(string, *WalletSta
 	}
 }
 
-// says adds an answer that left, if it tells of anything.
-func (s *WalletState) says(x asker) {
+// expected adds a delivered answer, if it has an outcome.
+func (s *WalletState) expected(x asker) {
 	if x.reply.what == "bad" || x.reply.what == "full" {
 		return
 	}
@@ -298,8 +298,8 @@ func (s *WalletState) says(x asker) {
 	if x.reply.what == "record" {
 		a.rec = s.log[x.reply.lsn-1].recs[0]
 	}
-	if !slices.Contains(s.said, a) {
-		s.said = append(slices.Clone(s.said), a)
+	if !slices.Contains(s.answers, a) {
+		s.answers = append(slices.Clone(s.answers), a)
 	}
 }
 
@@ -311,14 +311,14 @@ func (s *WalletState) step(z WalletSizes, c int, step func(string, *WalletState)
 		if k.req.Tenant != r.Tenant || k.req.Key != r.Key {
 			continue
 		}
-		told := reply{what: "conflict", after: len(s.log)}
+		got := reply{what: "conflict", after: len(s.log)}
 		if k.req == r {
-			told = reply{what: "record", lsn: k.lsn, after: len(s.log)}
+			got = reply{what: "record", lsn: k.lsn, after: len(s.log)}
 			if k.lsn <= s.folded {
-				told.after = k.lsn
+				got.after = k.lsn
 			}
 		}
-		t.hold(c, told)
+		t.hold(c, got)
 		step("Step", t)
 		return
 	}
@@ -335,7 +335,7 @@ func (s *WalletState) step(z WalletSizes, c int, step func(string, *WalletState)
 	step("Step", t)
 }
 
-// disk is Sync, Follow, Tick and Sweep, FailFlush, and what begins again.
+// disk is Sync, Follow, Tick and Sweep, FailFlush, and a restart of the journal.
 func (s *WalletState) disk(z WalletSizes, step func(string, *WalletState)) {
 	for n := s.durable + 1; n <= len(s.log); n++ {
 		t := s.copied()

@@ -1,5 +1,5 @@
-// Package ask is a request that was answered once, with its answer, so that it can be
-// asked again and the answers compared. One program writes asks, another reads them.
+// Package ask has requests with their answers, so that they can be repeated and the answers
+// compared. One program writes them, another reads them.
 //
 //	{"path":"/v1/transfer","key":"fill-7","body":"{…}","answer":"{…}"}      a line each
 package ask
@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// Ask is one of them. Body and Answer are the very bytes.
+// Ask is a request and its answer. Body and Answer are the exact bytes.
 type Ask struct {
 	Path   string `json:"path"`
 	Key    string `json:"key"`
@@ -19,7 +19,7 @@ type Ask struct {
 	Answer string `json:"answer"`
 }
 
-// Write adds one to a file of asks.
+// Write appends one to a file.
 func Write(to io.Writer, a Ask) error {
 	line, err := json.Marshal(a)
 	if err == nil {
@@ -31,7 +31,7 @@ func Write(to io.Writer, a Ask) error {
 	return nil
 }
 
-// Read is all of a file of asks, of which there is one at least.
+// Read reads a file, which must have at least one.
 func Read(from io.Reader) (all []Ask, err error) {
 	for d := json.NewDecoder(from); ; {
 		var a Ask

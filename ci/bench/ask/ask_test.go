@@ -8,8 +8,8 @@ import (
 	"macronode/ci/bench/ask"
 )
 
-// TestBack: what was written is read back, to the byte, and half of it is no file.
-func TestBack(t *testing.T) {
+// TestAsksRoundTrip: written asks are read back exactly, and a truncated file is an error.
+func TestAsksRoundTrip(t *testing.T) {
 	all := []ask.Ask{{"/v1/issue", "k1", "{\"to\":\"ann\"}\n", `{"memo":"<&> é"}`}, {Path: "/v1/transfer", Key: "k2"}}
 	var file bytes.Buffer
 	for _, a := range all {

@@ -1,5 +1,5 @@
-// Package cluster runs a PostgreSQL of its own: a fresh data directory, one unix
-// socket, no network, an unprivileged user.
+// Package cluster runs a temporary PostgreSQL: a fresh data directory, one unix socket, no
+// network, an unprivileged user.
 package cluster
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// ErrMissing says that no PostgreSQL is installed.
+// ErrMissing reports that PostgreSQL is not installed.
 var ErrMissing = errors.New("cluster: no PostgreSQL found; Debian's package is postgresql")
 
 const (
@@ -34,11 +34,11 @@ type Cluster struct {
 	bin    string // directory of its programs
 	cred   *syscall.Credential
 	server *exec.Cmd
-	ended  chan struct{} // closed when the server has
-	said   bytes.Buffer
+	ended  chan struct{} // closed when the server has ended
+	output bytes.Buffer
 }
 
-// Find is the directory of the newest PostgreSQL's programs.
+// Find returns the program directory of the newest PostgreSQL.
 func Find() (string, error) {
 	all, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil {
@@ -59,8 +59,8 @@ func release(bin string) int {
 	return n
 }
 
-// Start makes a cluster below dir, which must be new, and runs it with settings
-// beside its defaults, each "name=value".
+// Start creates a cluster in dir, which must not exist, and runs it with settings in addition to
+// the defaults, each "name=value".
 func Start(ctx context.Context, dir string, settings ...string) (*Cluster, error) {
 	bin, err := Find()
 	if err != nil {
@@ -85,13 +85,13 @@ func Start(ctx context.Context, dir string, settings ...string) (*Cluster, error
 		args = append(args, "-c", s)
 	}
 	c.server = c.command(context.WithoutCancel(ctx), "postgres", args...)
-	c.server.Stdout, c.server.Stderr = &c.said, &c.said
-	c.server.SysProcAttr.Pdeathsig = syscall.SIGINT // a fast shutdown, should we be killed
+	c.server.Stdout, c.server.Stderr = &c.output, &c.output
+	c.server.SysProcAttr.Pdeathsig = syscall.SIGINT // a fast shutdown if this process is killed
 	if err := c.server.Start(); err != nil {
 		return nil, fmt.Errorf("cluster: start: %w", err)
 	}
 	go func() {
-		_ = c.server.Wait() // how it ended, it says itself
+		_ = c.server.Wait() // the log has the reason
 		close(c.ended)
 	}()
 	if err := c.await(ctx); err != nil {
@@ -110,7 +110,7 @@ func (c *Cluster) make(dir string) error {
 	return os.Chown(dir, int(c.cred.Uid), int(c.cred.Gid))
 }
 
-// unprivileged is whom PostgreSQL runs as: it refuses root.
+// unprivileged returns the user that runs PostgreSQL, which rejects root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -130,8 +130,8 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("cluster: PostgreSQL refuses root, and there is neither a user postgres nor nobody")
 }
 
-// command is one of PostgreSQL's programs, in a process group of its own so that it
-// does not hear the terminal.
+// command returns a PostgreSQL program in its own process group, so that it gets no signals of
+// the terminal.
 func (c *Cluster) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, name), args...)
 	cmd.Dir = filepath.Dir(c.Socket)
@@ -148,7 +148,7 @@ func (c *Cluster) await(ctx context.Context) error {
 		}
 		select {
 		case <-c.ended:
-			return fmt.Errorf("cluster: ended at the start\n%s", c.said.Bytes())
+			return fmt.Errorf("cluster: ended at the start\n%s", c.output.Bytes())
 		case <-ctx.Done():
 			return fmt.Errorf("cluster: never came up: %w", ctx.Err())
 		case <-time.After(50 * time.Millisecond):
@@ -156,7 +156,7 @@ func (c *Cluster) await(ctx context.Context) error {
 	}
 }
 
-// SQL runs statements one by one and returns what they say, without frames.
+// SQL runs statements and returns their output, without frames.
 func (c *Cluster) SQL(ctx context.Context, statements ...string) (string, error) {
 	out, err := c.psql(ctx, statements...).CombinedOutput()
 	if err != nil {
@@ -165,13 +165,13 @@ func (c *Cluster) SQL(ctx context.Context, statements ...string) (string, error)
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Copy runs one statement and hands on what it says, as it comes.
+// Copy runs one statement and streams its output.
 func (c *Cluster) Copy(ctx context.Context, statement string, to io.Writer) error {
 	cmd := c.psql(ctx, statement)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = to, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = to, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("cluster: psql: %w\n%s", err, said.Bytes())
+		return fmt.Errorf("cluster: psql: %w\n%s", err, output.Bytes())
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (c *Cluster) psql(ctx context.Context, statements ...string) *exec.Cmd {
 	return c.command(ctx, "psql", append(args, "postgres")...)
 }
 
-// Bench is a run of pgbench, yet to be started, in a directory that it may write to.
+// Bench returns a pgbench command in a directory that it may write to.
 func (c *Cluster) Bench(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
 	if err := c.make(dir); err != nil {
 		return nil, fmt.Errorf("cluster: make %s: %w", dir, err)
@@ -194,19 +194,19 @@ func (c *Cluster) Bench(ctx context.Context, dir string, args ...string) (*exec.
 	return cmd, nil
 }
 
-// DSN is how clients reach it.
+// DSN is the connection string of clients.
 func (c *Cluster) DSN() string { return "host=" + c.Socket + " user=bench dbname=postgres" }
 
-// PID is the postmaster's: all others are its children.
+// PID is that of the postmaster: all others are its children.
 func (c *Cluster) PID() int { return c.server.Process.Pid }
 
-// Log is what the server wrote. It is whole when the cluster has ended.
+// Log returns the server's log. It is complete when the cluster has ended.
 func (c *Cluster) Log() string {
 	<-c.ended
-	return c.said.String()
+	return c.output.String()
 }
 
-// Stop ends the cluster: at once, but cleanly where it can.
+// Stop stops the cluster: immediately, and cleanly if possible.
 func (c *Cluster) Stop() error {
 	for _, how := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL} {
 		if err := c.server.Process.Signal(how); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -12,14 +12,14 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// A work is what is offered to the gateways by turns.
+// A work is a load that each gateway gets in turn.
 type work struct {
 	size    int
 	rate    float64 // 0: 64 connections without a pause
 	limit   int     // the quota
-	long    int     // turns are so many times as long
-	skips   string  // who cannot do it
-	refused bool    // answers of 429 are what counts
+	long    int     // factor for the length of a turn
+	skips   string  // the gateway that cannot do it
+	refused bool    // answers of 429 count
 }
 
 const (
@@ -42,8 +42,8 @@ var (
 // alone is the origin without a gateway.
 const alone = "no gateway"
 
-// who does a work, by turns.
-func (w work) who() (names []string) {
+// parties returns the gateways that do the work, in turn.
+func (w work) parties() (names []string) {
 	for _, name := range fronts {
 		if name != w.skips {
 			names = append(names, name)
@@ -63,7 +63,7 @@ func (w work) flow() flow.Flow {
 	return flow.Flow{Path: "/" + strconv.Itoa(w.size), Size: w.size, Conns: keeping, Rate: w.rate}
 }
 
-// capacity is all works, done.
+// capacity is the result of all works.
 type capacity struct {
 	*gateways
 	fronts map[int]map[string]*front // by limit and name
@@ -87,7 +87,7 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	}
 	for round := range b.rounds {
 		for _, w := range works {
-			for _, name := range w.who() {
+			for _, name := range w.parties() {
 				if err := c.turn(ctx, w, name); err != nil {
 					return fmt.Errorf("round %d, %s: %w", round+1, name, err)
 				}
@@ -107,14 +107,14 @@ func (b *bench) gateway(ctx context.Context) (err error) {
 	return nil
 }
 
-// open starts every gateway once for each limit.
+// open starts every gateway once per limit.
 func (c *capacity) open(ctx context.Context) error {
 	for _, w := range works {
 		if c.fronts[w.limit] == nil {
 			c.fronts[w.limit] = map[string]*front{alone: nil}
 		}
 		c.turns[w] = map[string][]turn{}
-		for _, name := range w.who() {
+		for _, name := range w.parties() {
 			if _, ok := c.fronts[w.limit][name]; ok {
 				continue
 			}
@@ -144,14 +144,14 @@ func (c *capacity) turn(ctx context.Context, w work, name string) error {
 	switch {
 	case 100*strange > t.answered():
 		return fmt.Errorf("%d of %d answers are not what was asked for: %+v", strange, t.answered(), *s)
-	case strange > 2: // nginx lets one in, and one more at once
+	case strange > 2: // nginx admits one, and one more at once
 		c.page.Missing = append(c.page.Missing, fmt.Sprintf("of one turn of %s, limit %d, %d of %d answers: they were not what was asked for", name, w.limit, strange, t.answered()))
 	}
 	c.turns[w][name] = append(c.turns[w][name], t)
 	return nil
 }
 
-// series is the samples of what a work counts.
+// series returns the samples of the counted answers.
 func (c *capacity) series(w work, name string) (s sample.Series) {
 	for i := range c.turns[w][name] {
 		t := &c.turns[w][name][i]
@@ -164,7 +164,7 @@ func (c *capacity) series(w work, name string) (s sample.Series) {
 	return s
 }
 
-// spread is that of a number of each turn.
+// spread returns the spread of a number over the turns.
 func spread(turns []turn, of func(*turn) float64) sample.Spread {
 	var all []float64
 	for i := range turns {
@@ -173,7 +173,7 @@ func spread(turns []turn, of func(*turn) float64) sample.Spread {
 	return sample.Of(all)
 }
 
-// ratio is the spread of a number of each turn, against that of another in its round.
+// ratio returns the spread of a number divided by that of another gateway in the same round.
 func ratio(turns, others []turn, of func(*turn) float64) sample.Spread {
 	var all []float64
 	for i := range min(len(turns), len(others)) {

@@ -41,7 +41,7 @@ func (c *capacity) against(w work, name string) []string {
 func (c *capacity) reportCapacity() {
 	rows := [][]string{}
 	for _, w := range [...]work{small, large} {
-		for _, name := range w.who() {
+		for _, name := range w.parties() {
 			s := c.series(w, name)
 			row := []string{sheet.Count(w.size), name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU),
 				spread1(spread(c.turns[w][name], func(t *turn) float64 { return float64(t.resident) / (1 << 20) }), "")}
@@ -66,7 +66,7 @@ func (c *capacity) reportFixed() {
 		}
 		return sample.Of(all)
 	}
-	for _, name := range fixed.who() {
+	for _, name := range fixed.parties() {
 		s := c.series(fixed, name)
 		rows = append(rows, []string{name, cell(s, sample.P50), cell(s, sample.P99), spread1(added(name, sample.P50), ""), spread1(added(name, sample.P99), ""),
 			cell(s, sample.CPU), spread1(spread(c.turns[fixed][name], unsent), " %"), percent(s)})
@@ -81,7 +81,7 @@ func (c *capacity) reportFixed() {
 
 func (c *capacity) reportRefusing() {
 	rows := [][]string{}
-	for _, name := range refusing.who() {
+	for _, name := range refusing.parties() {
 		s := c.series(refusing, name)
 		rows = append(rows, append([]string{name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU)}, c.against(refusing, name)...))
 	}
@@ -109,7 +109,7 @@ func refused(s *flow.Seen) *sample.Sample { return &s.Refused }
 func (c *capacity) reportQuota() {
 	rows := [][]string{}
 	for _, w := range [...]work{twice, tenfold} {
-		for _, name := range w.who() {
+		for _, name := range w.parties() {
 			t, s := c.turns[w][name], c.series(w, name)
 			rows = append(rows, []string{sheet.Count(int(w.rate)), name, spread1(spread(t, admitted), ""), spread1(spread(t, off), " %"),
 				spread1(spread(t, p99(served)), ""), spread1(spread(t, p99(refused)), ""), cell(s, sample.CPU), spread1(spread(t, unsent), " %"), percent(s)})

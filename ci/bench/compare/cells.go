@@ -7,7 +7,7 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// spread1 is a median and, behind it, the least and the most.
+// spread1 formats a median with its least and most.
 func spread1(s sample.Spread, unit string) string {
 	return fmt.Sprintf("%s%s (%s–%s)", sheet.Number(s.Median), unit, sheet.Number(s.Least), sheet.Number(s.Most))
 }
@@ -17,5 +17,5 @@ func cell(s sample.Series, f sample.Figure) string { return spread1(s.Spread(f),
 func times(s sample.Spread) string { return spread1(s, "×") }
 
 func percent(s sample.Series) string {
-	return fmt.Sprintf("%.0f %%", 100*s.Spread(sample.Strangers).Median)
+	return fmt.Sprintf("%.0f %%", 100*s.Spread(sample.OtherLoad).Median)
 }

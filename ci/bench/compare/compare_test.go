@@ -13,8 +13,8 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// TestReadLogs: what ends in the window is counted, what begins in it is measured, and
-// all of it is answered.
+// TestReadLogs: requests that end in the window are counted, requests that begin in it are
+// measured.
 func TestReadLogs(t *testing.T) {
 	var lines [2]strings.Builder
 	for i := range 100 { // one each 10 ms from second 7 on, each takes 1 ms, the 40th takes 5
@@ -48,17 +48,17 @@ func TestReadLogs(t *testing.T) {
 	}
 }
 
-// TestTold: a failure is told in one line of the page, without this machine's paths.
-func TestTold(t *testing.T) {
+// TestFailureIsOneLine: a failure is one line of the page, without paths of this machine.
+func TestFailureIsOneLine(t *testing.T) {
 	b := &bench{bin: "/here/bin", work: "/here/disk"}
-	got := b.told("memory", errors.New("start /here/bin/x:\nno /here/disk/y "+strings.Repeat("z", 1000)))
+	got := b.failure("memory", errors.New("start /here/bin/x:\nno /here/disk/y "+strings.Repeat("z", 1000)))
 	if strings.ContainsAny(got, "\n") || strings.Contains(got, "/here") || len(got) > 400 || !strings.HasPrefix(got, "memory: it failed: start …/x: no …/y") {
 		t.Fatal(got)
 	}
 }
 
-// TestDisk: a directory in memory is refused, for a sync there is none.
-func TestDisk(t *testing.T) {
+// TestMemoryFileSystemIsRejected: a sync there does nothing.
+func TestMemoryFileSystemIsRejected(t *testing.T) {
 	if name, err := fileSystem("/dev/shm"); err == nil {
 		t.Errorf("/dev/shm is %s", name)
 	}
@@ -67,7 +67,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestJain: the index is 1 of equals, and less the more unequal they are.
+// TestJain: the index is 1 for equal shares, and less for unequal ones.
 func TestJain(t *testing.T) {
 	for _, c := range []struct {
 		counts []uint64
@@ -83,7 +83,7 @@ func TestJain(t *testing.T) {
 	}
 }
 
-// TestBenchLine: the results of benchmarks are read as they are printed.
+// TestBenchLine: the output of benchmarks is parsed.
 func TestBenchLine(t *testing.T) {
 	const out = "goos: linux\nBenchmarkTake        \t  300000\t        62.09 ns/op\t       0 B/op\t       0 allocs/op\n" +
 		"BenchmarkArrive-2 \t300000\t 592 ns/op\t 12.5 other/op\t 16 B/op\t 2 allocs/op\nPASS\n"
@@ -91,7 +91,7 @@ func TestBenchLine(t *testing.T) {
 	for _, m := range benchLine.FindAllStringSubmatch(out, -1) {
 		got = append(got, strings.Join(m[1:], " "))
 	}
-	if said := strings.Join(got, "; "); said != "Take 62.09 0; Arrive 592 2" {
-		t.Error(said)
+	if reply := strings.Join(got, "; "); reply != "Take 62.09 0; Arrive 592 2" {
+		t.Error(reply)
 	}
 }

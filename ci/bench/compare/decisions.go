@@ -11,8 +11,8 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// decisions is what it costs to decide about a request, in process: benchmarks of the
-// product, and of ci/bench/rate.
+// decisions is the cost of one admission decision, in process: benchmarks of the product, and of
+// ci/bench/rate.
 type decisions struct {
 	*bench
 	nanos  map[string][]float64 // by benchmark
@@ -54,7 +54,7 @@ func (d *decisions) round(ctx context.Context) error {
 // benchLine is a benchmark's result, as `go test -bench . -benchmem` prints it.
 var benchLine = regexp.MustCompile(`(?m)^Benchmark(\w+?)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op.*?\s(\d+) allocs/op$`)
 
-// benchmarks are those that are told of.
+// benchmarks are the reported ones.
 var benchmarks = [...]struct{ name, what string }{
 	{"Limiter", "x/time/rate, of a map under a lock, reading the clock"},
 	{"LimiterAt", "x/time/rate, of a map, told the time"},

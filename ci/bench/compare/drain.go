@@ -12,22 +12,22 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// drained is what one end came to.
+// drained is the result of one drain.
 type drained struct {
-	cut    float64       // requests that were sent, and got no whole answer
-	turned float64       // those that were told 503
-	served float64       // after the signal as well as before
+	cut    float64       // sent requests without a complete answer
+	turned float64       // requests that got 503
+	served float64       // successes, before and after the signal
 	took   time.Duration // from the signal until the process had ended
 }
 
 const (
-	working  = 20 * time.Millisecond // that the origin keeps a request
-	drainAt  = 2000                  // requests a second: forty are in at a time
-	drainEnd = 20 * time.Second      // clients give up by then
+	working  = 20 * time.Millisecond // time of the origin per request
+	drainAt  = 2000                  // requests a second: forty are in progress
+	drainEnd = 20 * time.Second      // timeout of clients
 )
 
-// drain ends gateways while requests come over 64 connections that are kept. One that ends,
-// or is said to, is made anew, until nobody listens.
+// drain stops gateways during requests over 64 kept connections. A closed connection is reopened
+// until the listener is closed.
 func (b *bench) drain(ctx context.Context) (err error) {
 	g, err := b.gateways()
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *bench) reportDrain(ends map[string][]drained) {
 		sheet.Goal{What: "drain under load: from the signal to the end", Want: sheet.Most(working.Seconds()*1000 + 350), Got: number("macronode", took).Median, Unit: " ms"})
 }
 
-// how each is told to end, and cut nobody.
+// how each is stopped without cutting requests.
 var how = map[string]string{"nginx": "`-s quit`: SIGQUIT", "HAProxy": "soft stop: SIGUSR1", "Caddy": "SIGTERM, as `caddy stop`", "ReverseProxy": "SIGTERM: `Server.Shutdown`", "macronode": "SIGTERM"}
 
 const drainText = `%d requests a second, due as above, over %d connections that are kept, for what the origin answers after %v; in the midst of it the gateway is told to end. A connection that is closed, or

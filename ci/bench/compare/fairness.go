@@ -17,29 +17,29 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// fairness is who gets how much when there is not enough for all.
+// fairness measures how scarce capacity is shared.
 type fairness struct {
 	*gateways
-	shared []sharer // few requests may be at the origin at once
-	paced  *front   // few requests a second are let in
+	shared []sharer // few concurrent requests at the origin
+	paced  *front   // few requests a second are admitted
 
 	jain          map[string][]float64
-	quiet, loud   sample.Series // the node's own, without strangers and with them
-	flood         []flow.Seen   // the strangers
+	quiet, loud   sample.Series // the node's own requests, without and with the flood
+	flood         []flow.Seen   // the flood
 	served, asked []float64
 }
 
 const (
 	tenants = 16
-	atOnce  = 8                    // requests at the origin, of all
-	short   = 4 * time.Millisecond // that each is there
+	atOnce  = 8                    // concurrent requests at the origin
+	short   = 4 * time.Millisecond // time of the origin per request
 	long    = 10 * time.Millisecond
 	pace    = 1_000 // requests a second
-	ownRate = 200   // of the node's own
+	ownRate = 200   // of the node itself
 )
 
-// sharers are those who have the origin to share. The queue of macronode is its own,
-// HAProxy's that of its server.
+// sharers are the gateways that share the origin. macronode has its own queue, HAProxy uses that
+// of its server.
 var sharers = [...]struct{ row, name, turn string }{{"HAProxy", "HAProxy", ""}, {"macronode", "macronode", ""},
 	{"macronode, `queue.quantum_bytes: 4KiB`", "macronode", "4KiB"}}
 
@@ -51,7 +51,7 @@ func (f *fairness) open(ctx context.Context) (err error) {
 			return err
 		}
 		for i := range tenants {
-			key := "" // who has no keys knows no tenants
+			key := "" // without API keys there are no tenants
 			if one.node != nil {
 				if key, err = one.node.newKey(ctx, 2+i); err != nil {
 					return err
@@ -65,15 +65,14 @@ func (f *fairness) open(ctx context.Context) (err error) {
 	return err
 }
 
-// A sharer is a front whose origin is shared, and the keys of its tenants.
+// A sharer is a gateway with a shared origin, and the API keys of its tenants.
 type sharer struct {
 	*front
 	row  string
 	keys []string
 }
 
-// equals are tenants that all want more than their part, some of them with more
-// connections than others.
+// equals returns tenants that all want more than their share, some with more connections.
 func (s *sharer) equals() (all []flow.Flow) {
 	for i, key := range s.keys {
 		all = append(all, flow.Flow{Path: fmt.Sprintf("/200/%v", short), Size: 200, Key: key, Conns: 12 + 2*(i%4)})
@@ -95,12 +94,12 @@ func (f *fairness) round(ctx context.Context) error {
 		return err
 	}
 	own := flow.Flow{Path: fmt.Sprintf("/200/%v", long), Size: 200, Key: strings.TrimSpace(string(raw)), Conns: 32, Rate: ownRate}
-	strangers := flow.Flow{Path: "/200", Size: 200, Conns: keeping, Rate: 10 * pace}
+	otherLoad := flow.Flow{Path: "/200", Size: 200, Conns: keeping, Rate: 10 * pace}
 	quiet, err := f.offer(ctx, f.paced, f.time, own)
 	if err != nil {
 		return err
 	}
-	loud, err := f.offer(ctx, f.paced, f.time, own, strangers)
+	loud, err := f.offer(ctx, f.paced, f.time, own, otherLoad)
 	if err != nil {
 		return err
 	}
@@ -111,7 +110,7 @@ func (f *fairness) round(ctx context.Context) error {
 	return nil
 }
 
-// jain is how even the served are: (Σx)² / (n Σx²), 1 when all have the same.
+// jain returns Jain's index: (Σx)² / (n Σx²), 1 for equal shares.
 func jain(seen []flow.Seen) float64 {
 	sum, squares := 0.0, 0.0
 	for i := range seen {
@@ -124,7 +123,7 @@ func jain(seen []flow.Seen) float64 {
 	return sum * sum / (float64(len(seen)) * squares)
 }
 
-// newKey makes an API key of a tenant that may read.
+// newKey creates an API key of a tenant that may read.
 func (n *node) newKey(ctx context.Context, tenant int) (string, error) {
 	own, err := os.ReadFile(n.keyFile())
 	if err != nil {
@@ -168,7 +167,7 @@ func (f *fairness) report() {
 			Got: loud.Ratio(quiet, sample.P99).Median, Unit: "×"})
 }
 
-// share is a part of a whole, of each round, in percent.
+// share returns a part of a whole per round, in percent.
 func share(part, whole []float64) sample.Spread {
 	var all []float64
 	for i := range part {

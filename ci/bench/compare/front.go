@@ -18,24 +18,24 @@ import (
 	"macronode/ci/bench/conf"
 )
 
-// A front is a gateway that we started.
+// A front is a running gateway.
 type front struct {
 	*program
-	at   string // where it serves
+	at   string // its address
 	soft syscall.Signal
-	node *node // where it is one of ours
+	node *node // if it is macronode
 }
 
-// The fronts, in the order of their turns.
+// The gateways, in the order of their turns.
 var fronts = [...]string{"nginx", "HAProxy", "Caddy", "ReverseProxy", "macronode"}
 
-// front starts one of them, before the origin that its setting names.
+// front starts a gateway before the origin of its setting.
 func (b *bench) front(ctx context.Context, name string, s conf.Setting) (*front, error) {
 	dir, err := os.MkdirTemp(b.work, strings.ToLower(name))
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // nginx's workers are nobody in particular
+	if err := os.Chmod(dir, 0o755); err != nil { // nginx's workers run as another user
 		return nil, err
 	}
 	s.Dir, s.Cores = dir, runtime.NumCPU()
@@ -69,7 +69,7 @@ func (b *bench) front(ctx context.Context, name string, s conf.Setting) (*front,
 	return f, nil
 }
 
-// run starts a gateway on its configuration, the last of its arguments, until it answers.
+// run starts a gateway with its configuration as the last argument, and waits until it answers.
 func (f *front) run(ctx context.Context, name string, s conf.Setting, program string, args ...string) error {
 	file, err := conf.Write(name, s)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *front) run(ctx context.Context, name string, s conf.Setting, program st
 	for !answers(ctx, f.at) {
 		select {
 		case <-f.ended:
-			return fmt.Errorf("it ended at the start: %s", f.said.String())
+			return fmt.Errorf("it ended at the start: %s", f.output.String())
 		case <-ctx.Done():
 			return errors.Join(fmt.Errorf("it never answered: %w", ctx.Err()), f.stop())
 		case <-time.After(2 * time.Millisecond):
@@ -94,7 +94,7 @@ func (f *front) run(ctx context.Context, name string, s conf.Setting, program st
 	return nil
 }
 
-// answers reports that there is an answer to be had, whatever it is.
+// answers reports whether there is any answer.
 func answers(ctx context.Context, at string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/1", nil)
 	if err != nil {
@@ -105,9 +105,9 @@ func answers(ctx context.Context, at string) bool {
 	return err == nil && resp.Body.Close() == nil
 }
 
-// end ends a gateway as its operator does who wants nobody cut.
+// end stops a gateway without cutting requests.
 func (f *front) end() error {
-	_ = f.cmd.Process.Signal(f.soft) // it may be gone
+	_ = f.cmd.Process.Signal(f.soft) // it may have ended
 	select {
 	case <-f.ended:
 		return nil
@@ -116,7 +116,7 @@ func (f *front) end() error {
 	}
 }
 
-// freePort is one that nobody listens at now.
+// freePort returns a free port.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -125,7 +125,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// spoken starts a server that says its address on its first line.
+// spoken starts a server that prints its address on the first line.
 func spoken(cmd *exec.Cmd) (*program, string, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -138,7 +138,7 @@ func spoken(cmd *exec.Cmd) (*program, string, error) {
 	}
 	line, err := bufio.NewReader(r).ReadString('\n')
 	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, "", errors.Join(fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, p.said.String()), p.stop())
+		return nil, "", errors.Join(fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, p.output.String()), p.stop())
 	}
 	return p, strings.TrimSpace(line), nil
 }

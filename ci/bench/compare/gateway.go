@@ -15,15 +15,15 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// A turn is what one front did with one plan.
+// A turn is the result of one gateway with one plan.
 type turn struct {
 	seen      []flow.Seen
-	used      time.Duration // CPU of the front
-	strangers float64
+	used      time.Duration // CPU time of the gateway
+	otherLoad float64
 	resident  int64
 }
 
-// answered is the answers of all flows, of whatever status.
+// answered counts the answers of all flows, of any status.
 func (t *turn) answered() (n uint64) {
 	for i := range t.seen {
 		n += t.seen[i].Served.All + t.seen[i].Refused.All + t.seen[i].Other
@@ -31,18 +31,18 @@ func (t *turn) answered() (n uint64) {
 	return n
 }
 
-// with is a sample with what the front used, for all answers.
+// with returns a sample with the gateway's CPU time.
 func (t *turn) with(s sample.Sample) sample.Sample {
-	s.CPU, s.Over, s.Strangers = t.used, t.answered(), t.strangers
+	s.CPU, s.Over, s.OtherLoad = t.used, t.answered(), t.otherLoad
 	return s
 }
 
-// gateways is what all of them stand before.
+// gateways has the origin and the gateways.
 type gateways struct {
 	*bench
 	origin   *program
 	originAt string
-	open     map[string][]*front // by what they are set to
+	open     map[string][]*front // by their settings
 	all      []*front
 }
 
@@ -65,12 +65,12 @@ func (g *gateways) close() (err error) {
 		err = errors.Join(err, f.end())
 	}
 	if g.origin != nil {
-		_ = g.origin.stop() // it knows no other end
+		_ = g.origin.stop() // it has no other way to stop
 	}
 	return err
 }
 
-// offer carries out a plan at a front; nil: at the origin itself.
+// offer runs a plan against a gateway; nil: against the origin.
 func (g *gateways) offer(ctx context.Context, f *front, span time.Duration, flows ...flow.Flow) (t turn, err error) {
 	p := flow.Plan{Addr: g.originAt, Warm: g.warm, Time: span, Flows: flows}
 	at := g.origin.pid()
@@ -100,25 +100,25 @@ func (g *gateways) offer(ctx context.Context, f *front, span time.Duration, flow
 		return t, err
 	}
 	t.used = frontAfter - front
-	if t.strangers, err = end(allAfter - all); err != nil {
+	if t.otherLoad, err = end(allAfter - all); err != nil {
 		return t, err
 	}
-	g.noise = append(g.noise, t.strangers)
+	g.noise = append(g.noise, t.otherLoad)
 	t.resident, err = gauge.Resident(at)
 	return t, err
 }
 
-// carryOut runs a plan in a process of its own.
+// carryOut runs a plan in its own process.
 func (g *gateways) carryOut(ctx context.Context, p flow.Plan) (seen []flow.Seen, err error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, g.binary("offer"))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, &said
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(text), &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("offer: %w: %s", err, said.String())
+		return nil, fmt.Errorf("offer: %w: %s", err, stderr.String())
 	}
 	return seen, json.Unmarshal(out.Bytes(), &seen)
 }

@@ -14,7 +14,7 @@ import (
 	"macronode/ci/bench/gauge"
 )
 
-// get asks a node for something with its first key, and hands the answer on.
+// get sends a GET with the node's first key, and streams the answer.
 func (n *node) get(ctx context.Context, path string, take func(io.Reader) error) error {
 	key, err := os.ReadFile(n.keyFile())
 	if err != nil {
@@ -42,22 +42,22 @@ func (n *node) get(ctx context.Context, path string, take func(io.Reader) error)
 	return errors.Join(err, resp.Body.Close())
 }
 
-// asOf is how many movements an answer counts.
+// asOf returns the number of movements that an answer includes.
 func (n *node) asOf(ctx context.Context, path string) (uint64, error) {
-	var said struct {
+	var body struct {
 		Seq uint64 `json:"as_of_seq"`
 	}
-	err := n.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&said) })
-	return said.Seq, err
+	err := n.get(ctx, path, func(r io.Reader) error { return json.NewDecoder(r).Decode(&body) })
+	return body.Seq, err
 }
 
-// seq is the number of movements that a node counts.
+// seq returns the number of movements of a node.
 func (n *node) seq(ctx context.Context) (uint64, error) {
 	return n.asOf(ctx, "/v1/balance?account=acct:00000000&asset=EUR/2")
 }
 
-// quiet waits until a node that nobody asks uses less than a tenth of a core: what it
-// has indexed is merged then. It says how long that took, and gives up after a while.
+// quiet waits until an idle node uses less than a tenth of a core: then its index is merged. It
+// returns the time that took, and gives up after a while.
 func (n *node) quiet(ctx context.Context) (time.Duration, error) {
 	const look = 300 * time.Millisecond
 	began := time.Now()
@@ -75,7 +75,7 @@ func (n *node) quiet(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// indexed waits until the index of a node counts so many, and says how long it took.
+// indexed waits until the index has a number of movements, and returns the time that took.
 func (n *node) indexed(ctx context.Context, seq uint64) (time.Duration, error) {
 	began := time.Now()
 	for {
@@ -83,7 +83,7 @@ func (n *node) indexed(ctx context.Context, seq uint64) (time.Duration, error) {
 		took := time.Since(began)
 		select {
 		case <-n.ended:
-			return took, fmt.Errorf("macronode ended: %s", n.said.String())
+			return took, fmt.Errorf("macronode ended: %s", n.output.String())
 		default:
 		}
 		switch {

@@ -11,33 +11,33 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// probe runs one measurement in a process of its own, on a directory of its own.
+// probe runs one measurement in its own process and directory.
 func (b *bench) probe(ctx context.Context, what string, args ...any) (sample.Sample, error) {
 	dir := filepath.Join(b.work, "probe")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return sample.Sample{}, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the whole directory goes in the end
+	defer os.RemoveAll(dir) //nolint:errcheck // the directory is removed at the end
 	return b.probeIn(ctx, dir, what, args...)
 }
 
 func (b *bench) probeIn(ctx context.Context, dir, what string, args ...any) (sample.Sample, error) {
-	said := []string{what, "-dir", dir, "-warm", b.warm.String(), "-time", b.time.String()}
+	reply := []string{what, "-dir", dir, "-warm", b.warm.String(), "-time", b.time.String()}
 	for _, a := range args {
-		said = append(said, fmt.Sprint(a))
+		reply = append(reply, fmt.Sprint(a))
 	}
-	return b.sampled(exec.CommandContext(ctx, b.binary("probe"), said...), none)
+	return b.sampled(exec.CommandContext(ctx, b.binary("probe"), reply...), none)
 }
 
-// process measures without HTTP, by turns: ours, the same without syncs, pebble.
+// process measures without HTTP, in turn: macronode, the same without syncs, pebble.
 func (b *bench) process(ctx context.Context) error {
 	callers := [...]int{64, 256}
-	who := [...]struct{ what, name string }{{"ours", "macronode"}, {"nosync", "macronode without syncs"}, {"pebble", "pebble, synced"}}
+	parties := [...]struct{ what, name string }{{"ours", "macronode"}, {"nosync", "macronode without syncs"}, {"pebble", "pebble, synced"}}
 	runs := map[string]sample.Series{}
 	at := func(what string, n int) string { return fmt.Sprint(what, n) }
 	for round := range b.rounds {
 		for _, n := range callers {
-			for _, w := range who {
+			for _, w := range parties {
 				s, err := b.probe(ctx, w.what, "-callers", n)
 				if err != nil {
 					return fmt.Errorf("round %d, %d callers: %w", round+1, n, err)
@@ -50,7 +50,7 @@ func (b *bench) process(ctx context.Context) error {
 	rows := [][]string{}
 	for _, n := range callers {
 		ours := runs[at("ours", n)]
-		for _, w := range who {
+		for _, w := range parties {
 			s := runs[at(w.what, n)]
 			bytes := ""
 			if w.what == "ours" {
@@ -84,7 +84,7 @@ const processText = `100,000 accounts; each caller pays from 16 of its own, to a
   key with a receipt of 128 bytes; the batch is applied under the locks and its sync waited for without them, so that syncs are shared. Memtable 64 MiB, else as it comes.
   It has no chain, no rendered receipt, no ceilings, no second fold, and neither statements nor listings.`
 
-// scale measures whether a commit costs more when there is more.
+// scale measures whether a commit costs more with more data.
 func (b *bench) scale(ctx context.Context) error {
 	var one, many sample.Series
 	for round := range b.rounds {
@@ -116,7 +116,7 @@ func (b *bench) scale(ctx context.Context) error {
 	return nil
 }
 
-// long tells of the long run in ten parts.
+// long reports the long run in ten parts.
 func (b *bench) long(s sample.Sample) {
 	parts := sample.Series(s.Tenths)
 	rows := [][]string{}

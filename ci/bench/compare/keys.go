@@ -17,38 +17,38 @@ import (
 
 const askAgain = 20_000 // old keys
 
-// oldKeys are two nodes with many accounts: of one all keys are in its window, of the
-// other most have left it and are in their time.
+// oldKeys are two nodes with many accounts: one has all keys in its window, the other has most in
+// its index, within their TTL.
 type oldKeys struct {
 	*bench
 	plain, old keyed
-	asks       string // file of what old was asked long ago
+	asks       string // file of old's earlier requests
 	again      sample.Series
-	first      int // the next account that has not paid
+	first      int // the next account without a payment
 	turn       int
-	bound      int64      // of old's memory
+	bound      int64      // memory bound of old
 	facts      [][]string // of old
 }
 
-// keyed is one of them.
+// keyed is one of the nodes.
 type keyed struct {
 	*node
 	name  string
-	args  []any // of its journal
-	keys  int   // in its window, at most
+	args  []any // for its journal
+	keys  int   // largest number in its window
 	paid  uint64
 	loads sample.Series
 }
 
-// keys measures a node that has many more keys than its window.
+// keys measures a node with many more keys than its window.
 func (b *bench) keys(ctx context.Context) (err error) {
 	k := &oldKeys{bench: b, asks: filepath.Join(b.work, "asks")}
-	k.first = b.many - b.rounds*64*16 // those before have paid
+	k.first = b.many - b.rounds*64*16 // earlier accounts have paid
 	small := min(1_000_000, b.old/2)
 	if k.first < 1 || b.old < b.many {
 		return fmt.Errorf("wants more than %d accounts, and a key for each", b.many-k.first)
 	}
-	room := 2 * (b.many + int(float64(b.rounds)*(b.warm+b.time).Seconds()*60_000)) // nothing leaves it
+	room := 2 * (b.many + int(float64(b.rounds)*(b.warm+b.time).Seconds()*60_000)) // no key leaves it
 	k.plain = keyed{name: "plain", keys: room, args: []any{"-count", b.many}, paid: uint64(b.many)}
 	k.old = keyed{name: "old", keys: small, paid: uint64(b.old), args: []any{"-count", b.old, "-payers", k.first, "-window", small,
 		"-span", "20h", "-asks", askAgain, "-asks-file", k.asks}}
@@ -71,8 +71,8 @@ func (b *bench) keys(ctx context.Context) (err error) {
 	return nil
 }
 
-// open makes a journal and a snapshot of all of it, and serves both until the index,
-// which is not there yet, has all.
+// open makes a journal with a snapshot at its end, and serves it until the index, which is
+// missing, is complete.
 func (k *oldKeys) open(ctx context.Context, n *keyed) error {
 	data := filepath.Join(k.work, n.name)
 	if err := os.MkdirAll(journal(data), 0o700); err != nil {
@@ -139,8 +139,7 @@ func (k *oldKeys) load(ctx context.Context, n *keyed, more ...string) (sample.Sa
 	return k.sampled(exec.CommandContext(ctx, k.binary("load"), args...), func() (time.Duration, error) { return gauge.CPU(n.pid()) })
 }
 
-// audit holds the ledgers against what was counted, ends both nodes, and looks at what
-// old leaves.
+// audit compares the ledgers with the counts, stops both nodes, and measures the files of old.
 func (k *oldKeys) audit(ctx context.Context) error {
 	for _, n := range []*keyed{&k.plain, &k.old} {
 		if seq, err := n.seq(ctx); err != nil || seq != n.paid {

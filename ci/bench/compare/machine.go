@@ -15,7 +15,7 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// facts are the machine, the versions and the settings that the numbers depend on.
+// facts returns the machine, the versions and the settings that affect the numbers.
 func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 	disk, err := fileSystem(b.work)
 	if err != nil {
@@ -33,8 +33,8 @@ func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 	}
 	for _, p := range [...]struct{ what, name, arg string }{{"nginx", "nginx", "-v"}, {"HAProxy", "haproxy", "-v"}, {"Caddy", "caddy", "version"}} {
 		if out, err := exec.CommandContext(ctx, p.name, p.arg).CombinedOutput(); err == nil {
-			said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-			all = append(all, sheet.Fact{What: p.what, Is: said})
+			reply, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+			all = append(all, sheet.Fact{What: p.what, Is: reply})
 		}
 	}
 	for _, m := range [...]struct{ what, program, module string }{
@@ -49,8 +49,8 @@ func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 	return append(all, sheet.Fact{What: "this run", Is: fmt.Sprintf("rounds: %d; each turn %v, after %v that are not counted", b.rounds, b.time, b.warm)}), nil
 }
 
-// fileSystem names what dir lies on. One that lives in memory syncs nothing, and every
-// number would be of another world.
+// fileSystem returns the file system of dir. In memory a sync does nothing, so the numbers would
+// be wrong.
 func fileSystem(dir string) (string, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
@@ -58,7 +58,7 @@ func fileSystem(dir string) (string, error) {
 	}
 	switch st.Type {
 	case 0x01021994, 0x858458f6:
-		return "", fmt.Errorf("%s lives in memory: a sync there is none; TMPDIR wants a disk", dir)
+		return "", fmt.Errorf("%s is in memory, where a sync does nothing: set TMPDIR to a directory on a disk", dir)
 	case 0xEF53:
 		return "ext4", nil
 	case 0x58465342:
@@ -71,7 +71,7 @@ func fileSystem(dir string) (string, error) {
 	return fmt.Sprintf("file system %#x", st.Type), nil
 }
 
-// field is the value of the first line of a file that begins with a name.
+// field returns the value of the first line of a file with a given name.
 func field(file, name string) string {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -93,7 +93,7 @@ func memory() string {
 	return fmt.Sprintf("%.0f GiB", float64(kib)/(1<<20))
 }
 
-// line is what a command says, or that it is not known.
+// line returns the first line of a command's output, or "unknown".
 func line(ctx context.Context, name string, args ...string) string {
 	out, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {
@@ -110,7 +110,7 @@ func revision(ctx context.Context) string {
 	return at
 }
 
-// version is that of a module that a program is built with.
+// version returns the version of a module in a program.
 func (b *bench) version(program, module string) (string, error) {
 	is, err := buildinfo.ReadFile(b.binary(program))
 	if err != nil {

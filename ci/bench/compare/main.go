@@ -1,5 +1,5 @@
-// compare runs all measurements, macronode and its peers by turns, and writes the page
-// that tells of them. ci/bench/run builds what it wants and starts it.
+// compare runs all measurements, macronode and its peers in turn, and writes the page with the
+// results. ci/bench/run builds the programs and starts it.
 //
 //	transfers, batches ─► in process ─► scale ─► recovery ─► memory ─► old keys ─► statement ─► gateway ─► drain ─► docs/performance.md
 package main
@@ -20,21 +20,21 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// bench is one run of all.
+// bench is one run of all measurements.
 type bench struct {
 	bin    string // directory of the programs
-	work   string // directory on the disk that is measured
+	work   string // directory on the measured disk
 	rounds int
-	warm   time.Duration // of each turn, before it is measured
+	warm   time.Duration // of each turn, not measured
 	time   time.Duration // of each turn
 	pool   int           // connections of the service to PostgreSQL
-	frames int           // of a journal that is recovered
+	frames int           // of the recovered journal
 	flat   int           // operations of the long run
 	many   int           // accounts of the large ledger
-	old    int           // keys of the node that has more than its window
+	old    int           // keys of the node with more than its window
 	lines  int           // entries of the statement
 	page   sheet.Sheet
-	noise  []float64 // share of the machine that strangers took, turn by turn
+	noise  []float64 // share of the machine used by other processes, per turn
 }
 
 // A stage is one measurement.
@@ -46,7 +46,7 @@ type stage struct {
 func main() {
 	b := &bench{}
 	out := flag.String("out", "", "file that the page is written to")
-	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement, gateway, drain; quick: short turns of the last two, to see that all works")
+	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement, gateway, drain, objects; quick: short turns of the last two, to see that all works")
 	flag.StringVar(&b.bin, "bin", "", "directory of the programs")
 	flag.StringVar(&b.work, "work", "", "empty directory on the disk that is measured")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
@@ -77,26 +77,35 @@ func main() {
 
 func (b *bench) run(ctx context.Context, out, only string) error {
 	stages := []stage{{"transfers", b.transfers}, {"process", b.process}, {"scale", b.scale}, {"recovery", b.recovery}, {"memory", b.memory},
-		{"keys", b.keys}, {"statement", b.statement}, {"gateway", b.gateway}, {"drain", b.drain}}
+		{"keys", b.keys}, {"statement", b.statement}, {"gateway", b.gateway}, {"drain", b.drain}, {"objects", b.objects}}
 	var err error
-	if b.page.Facts, err = b.facts(ctx); err != nil {
+	facts := b.facts
+	if only == "objects" {
+		facts = b.objectFacts
+	}
+	if b.page.Facts, err = facts(ctx); err != nil {
 		return err
 	}
 	var failed []error
 	for _, s := range stages {
+		if only == "" && s.name == "objects" { // it has a page of its own
+			continue
+		}
 		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
-			b.page.Missing = append(b.page.Missing, s.name+": not asked for")
+			if only != "objects" {
+				b.page.Missing = append(b.page.Missing, s.name+": not asked for")
+			}
 			continue
 		}
 		if err := s.run(ctx); err != nil {
-			b.page.Missing = append(b.page.Missing, b.told(s.name, err))
+			b.page.Missing = append(b.page.Missing, b.failure(s.name, err))
 			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
 		}
 		if ctx.Err() != nil {
 			return errors.Join(append(failed, context.Cause(ctx))...)
 		}
 	}
-	b.page.Facts = append(b.page.Facts, sheet.Fact{What: "strangers", Is: b.strangers()})
+	b.page.Facts = append(b.page.Facts, sheet.Fact{What: "other load", Is: b.otherLoad()})
 	if out != "" {
 		failed = append(failed, os.WriteFile(out, []byte(b.page.String()), 0o644))
 	} else {
@@ -105,8 +114,8 @@ func (b *bench) run(ctx context.Context, out, only string) error {
 	return errors.Join(failed...)
 }
 
-// strangers tells how much of the machine others took while we measured.
-func (b *bench) strangers() string {
+// otherLoad reports the share of the machine that other processes used.
+func (b *bench) otherLoad() string {
 	s := sample.Of(b.noise)
 	text := fmt.Sprintf("other processes took %.0f %% of the machine (%.0f–%.0f %%)", 100*s.Median, 100*s.Least, 100*s.Most)
 	if s.Median > 0.1 {
@@ -115,8 +124,8 @@ func (b *bench) strangers() string {
 	return text
 }
 
-// told is a failure as the page tells it: in one line, without this machine's paths.
-func (b *bench) told(stage string, err error) string {
+// failure formats a failure for the page: one line, without paths of this machine.
+func (b *bench) failure(stage string, err error) string {
 	text := strings.NewReplacer(b.work, "…", b.bin, "…", "\n", " ").Replace(err.Error())
 	if most := 300; len(text) > most {
 		text = text[:most] + " …"
@@ -130,8 +139,8 @@ func (b *bench) say(format string, args ...any) {
 
 func (b *bench) binary(name string) string { return filepath.Join(b.bin, name) }
 
-// config writes what a node is served with; more is said of the journal. Its disk is
-// given time: what others do to the machine is no failure of the journal here.
+// config writes a node's configuration with additions for the journal. Its timeouts are long: the
+// load of the machine is not a failure of the journal.
 func (b *bench) config(data string, accounts, keys int, ttl string, more ...string) (file string, err error) {
 	text := fmt.Sprintf(`data: %s
 listen:

@@ -13,10 +13,9 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// memory holds the memory of a node that is full against what its configuration
-// promised.
+// memory compares the memory of a full node with the bound of its configuration.
 func (b *bench) memory(ctx context.Context) (err error) {
-	const rest = 20_000 // keys that the load uses up
+	const rest = 20_000 // keys that the load adds
 	data := filepath.Join(b.work, "memory")
 	if err := os.MkdirAll(journal(data), 0o700); err != nil {
 		return err
@@ -61,17 +60,17 @@ func (b *bench) memory(ctx context.Context) (err error) {
 const memoryText = "`macronode serve` on a journal of %s accounts, each paid once; then 256 clients, until there are %s keys, as many as the window has room for. The table of accounts is full as well. " +
 	"Resident is what the kernel counts, Go's runtime, the connections, the index and a snapshot that is made meanwhile included."
 
-// bound is what the binary says that a configuration takes, in bytes.
+// bound returns the memory bound that the binary computes for a configuration, in bytes.
 func (b *bench) bound(ctx context.Context, config string) (int64, error) {
 	out, err := exec.CommandContext(ctx, b.binary("macronode"), "config", "check", "--config", config, "--json").Output()
 	if err != nil {
 		return 0, fmt.Errorf("config check: %w: %s", err, out)
 	}
-	var said struct {
+	var reply struct {
 		Memory int64 `json:"memory_bytes"`
 	}
-	if err := json.Unmarshal(out, &said); err != nil || said.Memory <= 0 {
+	if err := json.Unmarshal(out, &reply); err != nil || reply.Memory <= 0 {
 		return 0, fmt.Errorf("config check: %w: %s", err, out)
 	}
-	return said.Memory, nil
+	return reply.Memory, nil
 }

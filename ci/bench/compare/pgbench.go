@@ -16,7 +16,7 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// script is what the load generator asks for, as pgbench says it.
+// script is the load as a pgbench script.
 const script = `\set i :i + 1
 \set n :i / :spread + 1
 \set payer :first + :client_id * :spread + :i % :spread
@@ -25,8 +25,7 @@ select transfer(:salt || '-' || :client_id::text || '-' || :i::text, '\x00010203
 	'acct:' || lpad(:payer::text, 8, '0'), 'acct:' || lpad(:payee::text, 8, '0'), 'EUR/2', 7, :n, 'invoice 2026-0042, second part');
 `
 
-// batchScript is a batch of them. Its transfers are put together by the server, which
-// takes it a hundredth of what they cost.
+// batchScript is a batch of transfers. The server composes them, at a hundredth of their cost.
 const batchScript = `\set i :i + 1
 \set begun :i * :items
 \set mine :first + :client_id * :spread
@@ -39,8 +38,8 @@ from (select g, :begun::bigint + g as n, :mine::bigint + (:begun::bigint + g) % 
 	from generate_series(0, :items::bigint - 1) g) x;
 `
 
-// bare runs pgbench for one turn, with as many transfers a transaction as a request of
-// its kind has.
+// bare runs pgbench for one turn, with as many transfers per transaction as a request of its
+// kind.
 func (t *transfers) bare(ctx context.Context, k kind) (s sample.Sample, err error) {
 	n := k.conns
 	first, salt := t.pays(k)
@@ -52,7 +51,7 @@ func (t *transfers) bare(ctx context.Context, k kind) (s sample.Sample, err erro
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return s, err
 	}
-	// Its clock runs while it connects, which takes a second where there are many.
+	// Its time includes connecting, which takes a second with many clients.
 	whole := int(math.Ceil((t.warm + t.time).Seconds())) + 1 + n/128
 	cmd, err := t.cluster.Bench(ctx, dir, "-M", "prepared", "-c", fmt.Sprint(n), "-j", fmt.Sprint(min(n, 2)), "-T", fmt.Sprint(whole),
 		"-f", file, "-l", "--log-prefix="+salt, "-D", "i=-1", "-D", "salt="+salt, "-D", fmt.Sprintf("first=%d", first),
@@ -67,7 +66,7 @@ func (t *transfers) bare(ctx context.Context, k kind) (s sample.Sample, err erro
 	inside := make(chan usage, 1)
 	running, over := context.WithCancel(ctx)
 	go func() { inside <- t.inside(running, before+n) }()
-	_, strangers, err := t.watched(cmd, t.database)
+	_, otherLoad, err := t.watched(cmd, t.database)
 	over()
 	used := <-inside
 	if err = errors.Join(err, used.err); err != nil {
@@ -78,7 +77,7 @@ func (t *transfers) bare(ctx context.Context, k kind) (s sample.Sample, err erro
 		return s, err
 	}
 	s, err = readLogs(logs, t.warm, t.time)
-	s.CPU, s.Over, s.Strangers = used.cpu, s.Counted, strangers
+	s.CPU, s.Over, s.OtherLoad = used.cpu, s.Counted, otherLoad
 	return k.counted(s), err
 }
 
@@ -87,8 +86,8 @@ type usage struct {
 	err error
 }
 
-// inside is what the cluster uses in the measured time, which begins when all clients
-// are there and warm: their coming costs more than many transfers, and is no part.
+// inside returns the CPU of the cluster in the measured time, which begins when all clients are
+// connected and warm.
 func (t *transfers) inside(ctx context.Context, children int) (u usage) {
 	for now := 0; now < children; {
 		if !pause(ctx, 2*time.Millisecond) {
@@ -109,7 +108,7 @@ func (t *transfers) inside(ctx context.Context, children int) (u usage) {
 	return u
 }
 
-// pause waits; false when ctx ended first.
+// pause waits; false if ctx ended first.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -119,8 +118,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// readLogs makes a sample of pgbench's logs, with the same window as our generator's.
-// A line is client, count, latency in µs, script, and when it ended: seconds and µs.
+// readLogs makes a sample of pgbench's logs, with the same window as our load generator. A line
+// is client, count, latency in µs, script, and end time: seconds and µs.
 func readLogs(logs []string, warm, length time.Duration) (s sample.Sample, err error) {
 	type done struct{ at, took time.Duration }
 	var all []done

@@ -22,26 +22,26 @@ const (
 	stopLimit  = 15 * time.Second
 )
 
-// A program is a server that we started.
+// A program is a running server.
 type program struct {
-	cmd   *exec.Cmd
-	ended chan struct{}
-	said  bytes.Buffer
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	output bytes.Buffer
 }
 
-// start runs a server in a process group of its own. It ends with us, if not before.
+// start runs a server in its own process group. It ends with this process at the latest.
 func start(cmd *exec.Cmd) (*program, error) {
 	p := &program{cmd: cmd, ended: make(chan struct{})}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	cmd.Stderr = &p.said
+	cmd.Stderr = &p.output
 	if cmd.Stdout == nil {
-		cmd.Stdout = &p.said
+		cmd.Stdout = &p.output
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
-		_ = cmd.Wait() // how it ended, stop says
+		_ = cmd.Wait() // stop returns how it ended
 		close(p.ended)
 	}()
 	return p, nil
@@ -49,34 +49,34 @@ func start(cmd *exec.Cmd) (*program, error) {
 
 func (p *program) pid() int { return p.cmd.Process.Pid }
 
-// stop ends a server as an operator does, and by force only when that does not help.
+// stop stops a server with SIGTERM, and kills it if that does not help.
 func (p *program) stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-p.ended:
 	case <-time.After(stopLimit):
-		_ = p.cmd.Process.Kill() // it may be gone
+		_ = p.cmd.Process.Kill() // it may have ended
 		<-p.ended
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("%s ended with %d: %s", filepath.Base(p.cmd.Path), code, p.said.String())
+		return fmt.Errorf("%s ended with %d: %s", filepath.Base(p.cmd.Path), code, p.output.String())
 	}
 	return nil
 }
 
-// node is the real binary, serving.
+// node is a running macronode.
 type node struct {
 	*program
 	data  string
 	http  string // address
 	admin string
-	took  time.Duration // from its start until it was ready
+	took  time.Duration // from its start until ready
 }
 
-// keyFile is where a node leaves the first API key.
+// keyFile returns the file with the first API key.
 func (n *node) keyFile() string { return filepath.Join(n.data, "bootstrap.key") }
 
-// serve runs the binary on a directory until it is ready for traffic.
+// serve runs the binary until it is ready.
 func (b *bench) serve(ctx context.Context, config, data string) (*node, error) {
 	n := &node{data: data}
 	began := time.Now()
@@ -93,14 +93,14 @@ func (b *bench) serve(ctx context.Context, config, data string) (*node, error) {
 		}
 		select {
 		case <-n.ended:
-			return nil, fmt.Errorf("macronode ended at the start: %s", n.said.String())
+			return nil, fmt.Errorf("macronode ended at the start: %s", n.output.String())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("macronode was not ready: %w", ctx.Err()), n.stop())
 }
 
-// find reads where this process listens.
+// find reads the addresses of the process.
 func (n *node) find() bool {
 	raw, err := os.ReadFile(filepath.Join(n.data, "run.json"))
 	if err != nil {
@@ -129,7 +129,7 @@ func (n *node) ready(ctx context.Context) bool {
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }
 
-// peer is the service over PostgreSQL, serving.
+// peer is the service on PostgreSQL.
 type peer struct {
 	*program
 	http string
@@ -143,10 +143,10 @@ func (b *bench) peer(dsn, keyFile string) (*peer, error) {
 	return &peer{p, at}, nil
 }
 
-// watch begins to look at the machine. Who calls what it returns is told which share of
-// it strangers took since: all but us, those whom we waited for, and the servers, which
-// have used so much.
-func watch() (strangers func(servers time.Duration) (float64, error), err error) {
+// watch starts measuring the machine's CPU. The returned function reports the share used by other
+// processes since then: all except this one, its children, and the servers, whose CPU time is
+// given.
+func watch() (otherLoad func(servers time.Duration) (float64, error), err error) {
 	busy, total, err := gauge.Machine()
 	used := gauge.Own()
 	return func(servers time.Duration) (float64, error) {
@@ -159,9 +159,9 @@ func watch() (strangers func(servers time.Duration) (float64, error), err error)
 	}, err
 }
 
-// watched runs a command to its end and reports what strangers took meanwhile, and what
-// the servers, if there are any, used.
-func (b *bench) watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (used time.Duration, strangers float64, err error) {
+// watched runs a command, and reports the share of other processes and the CPU of the servers, if
+// there are any.
+func (b *bench) watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (used time.Duration, otherLoad float64, err error) {
 	end, err := watch()
 	if err != nil {
 		return 0, 0, err
@@ -170,29 +170,28 @@ func (b *bench) watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (u
 	if err != nil {
 		return 0, 0, err
 	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, said.String())
+		return 0, 0, fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, output.String())
 	}
 	after, err := servers()
 	if err != nil {
 		return 0, 0, err
 	}
 	used = after - before
-	strangers, err = end(used)
-	b.noise = append(b.noise, strangers)
-	return used, strangers, err
+	otherLoad, err = end(used)
+	b.noise = append(b.noise, otherLoad)
+	return used, otherLoad, err
 }
 
 func none() (time.Duration, error) { return 0, nil }
 
-// sampled runs a program that writes a sample. Where servers are measured, CPU is
-// theirs.
+// sampled runs a program that writes a sample. If servers are measured, CPU is theirs.
 func (b *bench) sampled(cmd *exec.Cmd, servers func() (time.Duration, error)) (s sample.Sample, err error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	used, strangers, err := b.watched(cmd, servers)
+	used, otherLoad, err := b.watched(cmd, servers)
 	if err != nil {
 		return s, err
 	}
@@ -202,6 +201,6 @@ func (b *bench) sampled(cmd *exec.Cmd, servers func() (time.Duration, error)) (s
 	if used > 0 {
 		s.CPU, s.Over = used, s.All
 	}
-	s.Strangers = strangers
+	s.OtherLoad = otherLoad
 	return s, nil
 }

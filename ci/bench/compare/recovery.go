@@ -19,13 +19,12 @@ import (
 
 const fewAccounts = 1000
 
-// journal is where a node keeps its journal below its directory, snapshots where it
-// keeps what spares it most of that.
+// journal returns the directory of a node's journal, snapshots that of its snapshots.
 func journal(data string) string   { return filepath.Join(data, "journal") }
 func snapshots(data string) string { return filepath.Join(data, "snapshots") }
 
-// recovery measures how long a start takes: over a journal of many frames, in process
-// and by the binary, from a snapshot, and over nothing; and the check of that journal.
+// recovery measures a start: with a long journal, in process and with the binary, from a
+// snapshot, and without data; and the verification of that journal.
 func (b *bench) recovery(ctx context.Context) error {
 	data := filepath.Join(b.work, "recovery")
 	if err := os.MkdirAll(journal(data), 0o700); err != nil {
@@ -126,25 +125,25 @@ func (b *bench) prime(ctx context.Context, config, data string) error {
 	return errors.Join(err, n.stop())
 }
 
-// verify checks a journal that no node has open, and says what a million frames take.
+// verify verifies a closed journal, and reports the time per million frames.
 func (b *bench) verify(ctx context.Context, config string) (s sample.Sample, err error) {
 	cmd := exec.CommandContext(ctx, b.binary("macronode"), "verify", "--config", config, "--json")
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	began := time.Now()
-	_, s.Strangers, err = b.watched(cmd, none)
+	_, s.OtherLoad, err = b.watched(cmd, none)
 	s.Took = time.Since(began)
 	if err != nil {
 		return s, fmt.Errorf("%w: %s", err, out.Bytes())
 	}
-	var said struct {
+	var report struct {
 		OK     bool   `json:"ok"`
 		Frames uint64 `json:"frames"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &said); err != nil || !said.OK || said.Frames < uint64(b.frames) {
-		return s, fmt.Errorf("verify said %s: %w", out.Bytes(), err)
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || !report.OK || report.Frames < uint64(b.frames) {
+		return s, fmt.Errorf("verify returned %s: %w", out.Bytes(), err)
 	}
-	million := 1e6 / float64(said.Frames)
+	million := 1e6 / float64(report.Frames)
 	s.CPU = time.Duration(million * float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()))
 	s.Took = time.Duration(million * float64(s.Took))
 	return s, nil
@@ -164,7 +163,7 @@ func (b *bench) start(ctx context.Context, config, data string) (s sample.Sample
 	return sample.Sample{Took: n.took, CPU: used}, errors.Join(err, n.stop())
 }
 
-// startsEmpty serves a new directory each time, with nothing set but where.
+// startsEmpty serves a new directory each time, with defaults.
 func (b *bench) startsEmpty(ctx context.Context) (sample.Series, error) {
 	return b.repeated(func(round int) (s sample.Sample, err error) {
 		data := filepath.Join(b.work, fmt.Sprintf("empty%d", round))

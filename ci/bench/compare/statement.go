@@ -19,7 +19,7 @@ import (
 
 const parties = 10 // accounts that pay each other in turn
 
-// reading is a way to read all of a statement: so many entries, in so many bytes.
+// reading is one way to read a statement: a number of entries, in bytes.
 type reading struct {
 	name string
 	read func(context.Context, *counter) error
@@ -28,8 +28,8 @@ type reading struct {
 	size int
 }
 
-// statement reads a long statement whole, by turns: ours in each of its forms, and the
-// same rows by PostgreSQL.
+// statement reads a long statement completely, in turn: macronode in each format, and the same
+// rows from PostgreSQL.
 func (b *bench) statement(ctx context.Context) (err error) {
 	n, stopNode, err := b.stated(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ const copyEntries = `copy (select seq, txid, ts, op, direction, asset, amount, b
 
 // readAll reads a statement once, and counts what comes.
 func (b *bench) readAll(ctx context.Context, r *reading) error {
-	strangers, err := watch()
+	otherLoad, err := watch()
 	if err != nil {
 		return err
 	}
@@ -157,10 +157,10 @@ func (b *bench) readAll(ctx context.Context, r *reading) error {
 		return fmt.Errorf("%d entries came of %d", got.entries, b.lines)
 	}
 	s.CPU = after - before
-	if s.Strangers, err = strangers(s.CPU); err != nil {
+	if s.OtherLoad, err = otherLoad(s.CPU); err != nil {
 		return err
 	}
-	b.noise = append(b.noise, s.Strangers)
+	b.noise = append(b.noise, s.OtherLoad)
 	r.size, r.runs = got.bytes, append(r.runs, s)
 	return nil
 }

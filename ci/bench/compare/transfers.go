@@ -16,14 +16,14 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// A kind is how transfers are asked for.
+// A kind is the form of the requests.
 type kind struct {
 	conns  int
-	items  int // transfers of one request
-	spread int // accounts that one connection pays from, in turn
+	items  int // transfers per request
+	spread int // accounts that a connection pays from, in turn
 }
 
-// singles are one transfer a request; batches pay from each account once.
+// singles have one transfer per request; batches pay from each account once.
 func singles(conns int) kind { return kind{conns, 1, 16} }
 
 var (
@@ -31,26 +31,25 @@ var (
 	batches = kind{16, 50, 64}
 )
 
-// counted is a sample of requests as one of transfers. Its times stay those of requests.
+// counted converts a sample of requests to one of transfers. Its times stay those of requests.
 func (k kind) counted(s sample.Sample) sample.Sample {
 	n := uint64(k.items)
 	s.All, s.Counted, s.Over = n*s.All, n*s.Counted, n*s.Over
 	return s
 }
 
-// settings are what the cluster has beside its defaults: room for the connections,
-// memory for all that is touched, and no checkpoint in the middle of a round.
+// settings of the cluster: room for the connections, memory for all data, and no checkpoint
+// during a round.
 var settings = []string{"shared_buffers=1GB", "max_connections=400", "max_wal_size=4GB", "checkpoint_timeout=30min"}
 
-// transfers measures one transfer a request and then batches of them, by turns: ours
-// over HTTP, the service over PostgreSQL, and pgbench calling the same function without
-// a service.
+// transfers measures single transfers and then batches, in turn: macronode over HTTP, the service
+// over PostgreSQL, and pgbench calling the same function directly.
 type transfers struct {
 	*bench
 	cluster *cluster.Cluster
 	node    *node
 	peer    *peer
-	first   int // the next account that nobody has paid from
+	first   int // the next account without a payment
 	turn    int
 	total   [2]uint64 // answers of node and peer
 
@@ -89,8 +88,8 @@ func (t *transfers) kinds() (all []kind) {
 	return append(all, batches)
 }
 
-// accounts is how many all rounds want: three programs pay in each, two of them from
-// one ledger.
+// accounts returns the number of accounts of all rounds: three programs pay in each, two of them
+// on one ledger.
 func (t *transfers) accounts() int {
 	need := 0
 	for _, k := range t.kinds() {
@@ -159,7 +158,7 @@ func (t *transfers) round(ctx context.Context, k kind) error {
 	return nil
 }
 
-// pays reserves accounts for a turn, and a salt for its keys.
+// pays reserves accounts for a turn, and a prefix for its keys.
 func (t *transfers) pays(k kind) (first int, salt string) {
 	first = t.first
 	t.first += k.conns * k.spread
@@ -179,7 +178,7 @@ func (t *transfers) load(ctx context.Context, addr string, k kind, servers func(
 	return k.counted(s), err
 }
 
-// database is what PostgreSQL has used; both, with the service in front of it.
+// database returns the CPU of PostgreSQL; both includes the service.
 func (t *transfers) database() (time.Duration, error) {
 	used, _, err := gauge.Family(t.cluster.PID())
 	return used, err
@@ -194,12 +193,12 @@ func (t *transfers) both() (time.Duration, error) {
 	return service + database, err
 }
 
-// audit holds what each ledger says it did against what was counted.
+// audit compares each ledger's totals with the counts.
 func (t *transfers) audit(ctx context.Context) error {
-	said, err := t.cluster.SQL(ctx, "select count(*) from receipt where outcome = 0",
+	reply, err := t.cluster.SQL(ctx, "select count(*) from receipt where outcome = 0",
 		"select sum(balance) from account", "select sum(nonce) from account")
-	if want := fmt.Sprintf("%d\n%d\n%d", t.total[1], 1_000_000_000*t.accounts(), t.total[1]); err != nil || said != want {
-		return errors.Join(err, fmt.Errorf("PostgreSQL holds %q, want %q", said, want))
+	if want := fmt.Sprintf("%d\n%d\n%d", t.total[1], 1_000_000_000*t.accounts(), t.total[1]); err != nil || reply != want {
+		return errors.Join(err, fmt.Errorf("PostgreSQL holds %q, want %q", reply, want))
 	}
 	seq, err := t.node.seq(ctx)
 	if err != nil || seq != t.total[0] {
@@ -208,7 +207,7 @@ func (t *transfers) audit(ctx context.Context) error {
 	return nil
 }
 
-// A side is who did the same, and what was seen of it.
+// A side is a program and its samples.
 type side struct {
 	name string
 	runs map[kind]sample.Series
@@ -218,14 +217,14 @@ func (t *transfers) sides() []side {
 	return []side{{"macronode", t.ours}, {"service over PostgreSQL", t.service}, {"pgbench, same function", t.pgbench}}
 }
 
-// row compares one side's transfers with ours.
-func (t *transfers) row(who side, k kind) []string {
-	s, ours := who.runs[k], t.ours[k]
-	return []string{who.name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU),
+// row compares one side's transfers with macronode's.
+func (t *transfers) row(other side, k kind) []string {
+	s, ours := other.runs[k], t.ours[k]
+	return []string{other.name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU),
 		times(ours.Ratio(s, sample.Rate)), times(s.Ratio(ours, sample.CPU)), percent(s)}
 }
 
-// faster is a goal of so many transfers a second against others' in the same rounds.
+// faster returns a goal for the throughput relative to others in the same rounds.
 func (t *transfers) faster(what string, least float64, ours, other sample.Series) {
 	t.page.Goals = append(t.page.Goals, sheet.Goal{What: what, Want: sheet.Least(least), Got: ours.Ratio(other, sample.Rate).Median, Unit: "×",
 		CPU: other.Ratio(ours, sample.CPU).Median})
@@ -234,8 +233,8 @@ func (t *transfers) faster(what string, least float64, ours, other sample.Series
 func (t *transfers) report() {
 	rows := [][]string{}
 	for _, n := range clients {
-		for _, who := range t.sides() {
-			rows = append(rows, append([]string{fmt.Sprint(n)}, t.row(who, singles(n))...))
+		for _, other := range t.sides() {
+			rows = append(rows, append([]string{fmt.Sprint(n)}, t.row(other, singles(n))...))
 		}
 	}
 	t.page.Sections = append(t.page.Sections, sheet.Section{Title: "Transfers over HTTP", Text: strings.ReplaceAll(fmt.Sprintf(transfersText, sheet.Count(t.accounts()), t.pool), "¢", "`"),
@@ -252,8 +251,8 @@ func (t *transfers) report() {
 
 func (t *transfers) reportBatches() {
 	rows := [][]string{}
-	for _, who := range t.sides() {
-		row, single := t.row(who, batches), times(t.ours[batches].Ratio(who.runs[singles(64)], sample.Rate))
+	for _, other := range t.sides() {
+		row, single := t.row(other, batches), times(t.ours[batches].Ratio(other.runs[singles(64)], sample.Rate))
 		rows = append(rows, slices.Insert(row, len(row)-1, single))
 	}
 	t.page.Sections = append(t.page.Sections, sheet.Section{Title: fmt.Sprintf("Batches of %d transfers over HTTP", batches.items),

@@ -1,5 +1,5 @@
-// Package conf has the configurations of all gateways that are measured, each exactly as
-// it is run, but for what the measurement sets.
+// Package conf has the configurations of all measured gateways, exactly as they run, except for
+// the settings of a measurement.
 package conf
 
 import (
@@ -10,25 +10,24 @@ import (
 	"text/template"
 )
 
-//go:embed nginx.conf haproxy.cfg Caddyfile macronode.yaml
+//go:embed nginx.conf nginx-objects.conf haproxy.cfg Caddyfile macronode.yaml macronode-objects.yaml
 var files embed.FS
 
 var all = template.Must(template.ParseFS(files, "*"))
 
 // Setting is what a measurement sets.
 type Setting struct {
-	Dir    string // of its own, of which it has the files that it writes
-	Port   int    // of 127.0.0.1; macronode takes a free one
+	Dir    string // its directory for the files that it writes
+	Port   int    // of 127.0.0.1; macronode takes a free one, except for S3
 	Origin string // host:port of the service behind it
 	Cores  int
-	Rate   int // requests a second; 0: none at all
+	Rate   int // requests a second; 0: none
 	Burst  int
-	AtOnce int    // requests at the origin; 0: any number
-	Turn   string // of a flow, in macronode; empty: as it comes
+	AtOnce int    // concurrent requests at the origin; 0: unlimited
+	Turn   string // of a flow, in macronode; empty: default
 }
 
-// Nginx is the rate as nginx wants it: none at all is one a minute, of which the one that
-// asks whether it is up gets the first.
+// Nginx returns the rate for nginx: none is one a minute, which the readiness check uses.
 func (s Setting) Nginx() string {
 	if s.Rate == 0 {
 		return "1r/m"
@@ -36,7 +35,7 @@ func (s Setting) Nginx() string {
 	return fmt.Sprintf("%dr/s", s.Rate)
 }
 
-// Write writes a configuration into the directory of its setting.
+// Write writes a configuration to the directory of its setting.
 func Write(name string, s Setting) (file string, err error) {
 	file = filepath.Join(s.Dir, name)
 	f, err := os.Create(file)

@@ -1,5 +1,5 @@
-// Package flow is what is offered to a gateway, and what was seen of it. One program
-// writes plans, another carries them out.
+// Package flow has the load that is offered to a gateway, and its results. One program writes
+// plans, another runs them.
 package flow
 
 import (
@@ -8,41 +8,40 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// A Plan is flows that are offered side by side, in a turn of Warm and then Time. Only
-// what is due in Time is measured.
+// A Plan has flows that run concurrently, for a turn of Warm and then Time. Only requests that
+// are due in Time are measured.
 type Plan struct {
 	Addr       string
 	Warm, Time time.Duration
 	Flows      []Flow
 }
 
-// A Flow is requests of one kind, over connections of its own that are kept.
+// A Flow has requests of one kind over its own kept connections.
 type Flow struct {
 	Name  string
 	Path  string
-	Size  int    // bytes of an answer of 200
+	Size  int    // bytes of a 200 answer
 	Key   string // the API key; empty: none
 	Conns int
-	// Rate is so many requests a second, each due at its moment whatever became of those
-	// before it (the moments are those of a Poisson process, the same each time), and
-	// measured from then on. 0: each connection asks again when it is answered.
+	// Rate is requests per second. Each is due at its time regardless of earlier ones (times of a
+	// Poisson process, the same in every run), and measured from then on. 0: each connection
+	// sends the next request after its answer.
 	Rate float64
 }
 
-// Patience is how long a request of a rate waits for a connection: then it is given up, as
-// its client would.
+// Patience is how long a request with a rate waits for a connection before it is dropped.
 const Patience = 250 * time.Millisecond
 
-// Seen is what became of a flow. Of the samples only answers, times and the span are set.
+// Seen is the result of a flow. Only answers, times and the span of the samples are set.
 type Seen struct {
 	Name    string
-	Offered uint64        // that were due in the measured time
-	Unsent  uint64        // of them, those that found no connection free within Patience
+	Offered uint64        // due in the measured time
+	Unsent  uint64        // of these, without a free connection within Patience
 	Served  sample.Sample // answers of 200
 	Refused sample.Sample // of 429
 	Other   uint64        // of anything else
-	Lost    uint64        // requests that were sent, and whose connection ended before a whole answer
-	Again   uint64        // connections that were made anew, since the last one ended
-	Unasked uint64        // answers to no request, as 408 on an idle connection; each ended its connection
-	Barred  uint64        // connections that could not be made any more
+	Lost    uint64        // sent requests whose connection ended before a complete answer
+	Again   uint64        // reopened connections
+	Unasked uint64        // answers without a request, such as 408 on an idle connection; each ended its connection
+	Barred  uint64        // connections that could not be opened
 }

@@ -1,4 +1,4 @@
-// Package gauge reads what processes have used, from /proc.
+// Package gauge reads the resources that processes use, from /proc.
 package gauge
 
 import (
@@ -26,7 +26,7 @@ func read(pid int) (u usage, err error) {
 	if err != nil {
 		return u, err
 	}
-	f := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:])) // the name before it may hold anything
+	f := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:])) // the name before it may contain anything
 	var n [5]int
 	for i, at := range [...]int{1, 11, 12, 13, 14} {
 		if n[i], err = strconv.Atoi(f[at]); err != nil {
@@ -36,14 +36,14 @@ func read(pid int) (u usage, err error) {
 	return usage{n[0], time.Duration(n[1]+n[2]) * tick, time.Duration(n[3]+n[4]) * tick}, nil
 }
 
-// CPU is what a process has used, user and system.
+// CPU returns the CPU time of a process, user and system.
 func CPU(pid int) (time.Duration, error) {
 	u, err := read(pid)
 	return u.own, err
 }
 
-// Family is what a process and its children have used, those that ended included,
-// and how many children there are now.
+// Family returns the CPU time of a process and its children, ended ones included, and the number
+// of current children.
 func Family(pid int) (used time.Duration, children int, err error) {
 	head, err := read(pid)
 	if err != nil {
@@ -57,7 +57,7 @@ func Family(pid int) (used time.Duration, children int, err error) {
 	return used, len(below), err
 }
 
-// Resident is what a process and its children have resident, in bytes; what they share
+// Resident returns the resident memory of a process and its children in bytes; shared memory
 // counts for each.
 func Resident(pid int) (now int64, err error) {
 	below, err := childrenOf(pid)
@@ -73,7 +73,7 @@ func Resident(pid int) (now int64, err error) {
 	return now, err
 }
 
-// childrenOf is what those have used that are there.
+// childrenOf returns the usage of the current children.
 func childrenOf(pid int) (map[int]usage, error) {
 	all, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -92,19 +92,19 @@ func childrenOf(pid int) (map[int]usage, error) {
 	return found, nil
 }
 
-// Own is what this process has used, and those children that it has waited for.
+// Own returns the CPU time of this process and of the children that it has waited for.
 func Own() (used time.Duration) {
-	for _, who := range [...]int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+	for _, of := range [...]int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
-		if err := syscall.Getrusage(who, &u); err != nil {
-			panic(fmt.Sprintf("gauge: getrusage: %v", err)) // it has no reason to fail
+		if err := syscall.Getrusage(of, &u); err != nil {
+			panic(fmt.Sprintf("gauge: getrusage: %v", err)) // cannot fail
 		}
 		used += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	return used
 }
 
-// Machine is what the whole machine has done, and could have done.
+// Machine returns the busy and total CPU time of the machine.
 func Machine() (busy, total time.Duration, err error) {
 	raw, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -124,7 +124,7 @@ func Machine() (busy, total time.Duration, err error) {
 	return busy, total, nil
 }
 
-// Memory is what a process has resident, now and at most, in bytes.
+// Memory returns the current and largest resident memory of a process, in bytes.
 func Memory(pid int) (now, most int64, err error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"macronode/ci/bench/gauge"
 )
 
-// TestOwn: a process that works is seen to work, and its memory is there.
-func TestOwn(t *testing.T) {
+// TestOwnCountsWork: the CPU time of a busy process grows, and its memory is reported.
+func TestOwnCountsWork(t *testing.T) {
 	before, err := gauge.CPU(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +29,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestFamily: a child that has ended still counts, and is no child any more.
-func TestFamily(t *testing.T) {
+// TestFamilyCountsEndedChildren: an ended child still counts, and is not a current child.
+func TestFamilyCountsEndedChildren(t *testing.T) {
 	child := exec.Command("sh", "-c", "read x; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -52,7 +52,7 @@ func TestFamily(t *testing.T) {
 		t.Fatalf("%d children, %v", children, err)
 	}
 	spent := child.ProcessState.SystemTime() + child.ProcessState.UserTime()
-	if after-before < spent/2 { // half, for it is counted in ticks
+	if after-before < spent/2 { // half, because of the tick
 		t.Fatalf("the child used %v, the family %v", spent, after-before)
 	}
 }

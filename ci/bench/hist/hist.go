@@ -15,7 +15,7 @@ type Hist struct {
 	max     time.Duration
 }
 
-// Add counts one duration; a negative one counts as nothing.
+// Add counts a duration; a negative one counts as 0.
 func (h *Hist) Add(d time.Duration) {
 	d = max(d, 0)
 	h.buckets[place(uint64(d))]++
@@ -23,7 +23,7 @@ func (h *Hist) Add(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// Merge adds what o has counted.
+// Merge adds the counts of o.
 func (h *Hist) Merge(o *Hist) {
 	for i, n := range o.buckets {
 		h.buckets[i] += n
@@ -32,14 +32,13 @@ func (h *Hist) Merge(o *Hist) {
 	h.max = max(h.max, o.max)
 }
 
-// Count is how many were added.
+// Count returns the number of durations.
 func (h *Hist) Count() uint64 { return h.count }
 
-// Max is the longest.
+// Max returns the longest.
 func (h *Hist) Max() time.Duration { return h.max }
 
-// Quantile is the middle of the bucket below which the share q of all lies; of
-// nothing it is nothing.
+// Quantile returns the middle of the bucket at the share q; 0 if the histogram is empty.
 func (h *Hist) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0
@@ -53,7 +52,7 @@ func (h *Hist) Quantile(q float64) time.Duration {
 	return h.max
 }
 
-// place is v itself below sub; above, the six bits after the first one.
+// place returns the bucket of v: v itself below sub; above, by the six bits after the first one.
 func place(v uint64) int {
 	if v < sub {
 		return int(v)

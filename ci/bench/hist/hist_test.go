@@ -9,7 +9,7 @@ import (
 	"macronode/ci/bench/hist"
 )
 
-// TestQuantile: what it says is within 1/64 of what a sorted list says.
+// TestQuantile: the result is within 1/64 of that of a sorted list.
 func TestQuantile(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var h hist.Hist
@@ -31,7 +31,7 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// TestMerge: two halves are the whole, and the longest there may be has a bucket.
+// TestMerge: two halves equal the whole, and the longest duration has a bucket.
 func TestMerge(t *testing.T) {
 	var a, b, whole hist.Hist
 	for i := range 1000 {
@@ -56,6 +56,6 @@ func TestMerge(t *testing.T) {
 		t.Errorf("the least of one is %v", one.Quantile(0))
 	}
 	if (&hist.Hist{}).Quantile(0.5) != 0 {
-		t.Error("nothing has a median")
+		t.Error("an empty histogram has a median")
 	}
 }

@@ -10,15 +10,15 @@ var (
 	blank    = []byte("\r\n\r\n")
 	length   = []byte("\r\nContent-Length: ")
 	chunked  = []byte("\r\nTransfer-Encoding: chunked")
-	over     = []byte("\r\n0\r\n\r\n") // ends what comes in chunks; no answer of ours has a line's end in it
+	over     = []byte("\r\n0\r\n\r\n") // ends a chunked body; our answers contain no line end
 	status   = []byte("HTTP/1.1 200 ")
 	quote    = []byte(`"`)
 	receipt  = []byte(`{"txid":"tx_`)
 	replayed = []byte("\r\nIdempotency-Replayed: true\r\n")
 )
 
-// answer is the size of the answer that is in, 0 as long as it is not whole. Any but
-// the one that this request wants is an error.
+// answer returns the size of a complete answer, 0 while it is incomplete. An unexpected answer is
+// an error.
 func (c *conn) answer() (size int, err error) {
 	in := c.in[:c.held]
 	end := bytes.Index(in, blank)
@@ -49,8 +49,8 @@ func (c *conn) answer() (size int, err error) {
 	return size, nil
 }
 
-// wrong says why an answer is not the one that was wanted: of what is asked again the
-// very same, of a batch a receipt for each of its transfers, and else one for its key.
+// wrong returns why an answer is not the expected one: for a repeated request, the same bytes;
+// for a batch, a receipt for each transfer; otherwise one for its key.
 func (c *conn) wrong(head, body []byte) string {
 	p := c.plan
 	switch {

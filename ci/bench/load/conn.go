@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// conn is one connection, with at most one request out.
+// conn is one connection, with at most one request in flight.
 type conn struct {
 	plan  *Plan
 	fd    int
-	name  string // in its idempotency keys
+	name  string // part of its idempotency keys
 	turn  int    // requests so far
 	mine  int    // the first account that it pays from
-	dice  uint64 // picks who is paid
+	dice  uint64 // picks the payees
 	head  []byte // of every request, up to the idempotency key
 	body  []byte
 	out   []byte
-	key   []byte // of the request that is out
-	again int    // the ask that is out
+	key   []byte // of the request in flight
+	again int    // the repeated request in flight
 	began time.Time
 	in    []byte
 	held  int // bytes in in
 }
 
-// stall is how long everything may be silent.
+// stall is the longest time without any answer.
 const stall = 30 * time.Second
 
 var (
@@ -51,7 +51,7 @@ func newConn(p *Plan, at int) conn {
 	return c
 }
 
-// path is where the requests of a plan go; those that are asked again have each its own.
+// path returns the path of the plan's requests; repeated ones have their own.
 func (p *Plan) path() string {
 	switch {
 	case p.Issue:
@@ -63,13 +63,13 @@ func (p *Plan) path() string {
 	}
 }
 
-// head is the beginning of a request, up to its idempotency key.
+// head returns the start of a request, up to its idempotency key.
 func (p *Plan) head(to []byte, path string) []byte {
 	return fmt.Appendf(to, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nIdempotency-Key: ",
 		path, p.Addr, p.Key)
 }
 
-// write is the next request of this connection, the all-th of all.
+// write makes the next request of this connection, the all-th of all.
 func (c *conn) write(all int) {
 	if len(c.plan.Asks) > 0 {
 		c.repeat()
@@ -106,8 +106,7 @@ func (c *conn) transfer(n int, open string) {
 	c.body = append(strconv.AppendInt(c.body, int64(nonce), 10), `,"memo":"invoice 2026-0042, second part"}`...)
 }
 
-// repeat is the next ask: each connection takes one of as many as there are connections,
-// and begins anew at the end.
+// repeat returns the next request to repeat: connections take turns, and start again at the end.
 func (c *conn) repeat() {
 	c.again += c.plan.Conns
 	c.again %= len(c.plan.Asks)
@@ -123,7 +122,7 @@ func (c *conn) whole(head []byte) {
 	c.out = append(append(c.out, "\r\n\r\n"...), c.body...)
 }
 
-// payee is anybody else.
+// payee returns another account.
 func (c *conn) payee(payer int) int {
 	c.dice ^= c.dice << 13
 	c.dice ^= c.dice >> 7
@@ -131,7 +130,7 @@ func (c *conn) payee(payer int) int {
 	return (payer + 1 + int(c.dice%uint64(c.plan.Accounts-1))) % c.plan.Accounts
 }
 
-// account writes the name of one.
+// account appends the name of an account.
 func account(to []byte, n int) []byte {
 	to = append(to, "acct:00000000"...)
 	for at := len(to) - 1; n > 0; at-- {
@@ -155,7 +154,7 @@ func (c *conn) ask(all int) error {
 	return nil
 }
 
-// read takes in what has come; whole when that is the answer.
+// read reads what is available; whole is true for a complete answer.
 func (c *conn) read() (whole bool, err error) {
 	n, err := syscall.Read(c.fd, c.in[c.held:])
 	switch {
@@ -172,7 +171,7 @@ func (c *conn) read() (whole bool, err error) {
 		return false, err
 	}
 	if size < c.held {
-		return false, fmt.Errorf("%d bytes beyond the answer", c.held-size)
+		return false, fmt.Errorf("%d bytes after the answer", c.held-size)
 	}
 	c.held = 0
 	return true, nil

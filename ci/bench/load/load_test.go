@@ -17,22 +17,22 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// transfer is one, as it is asked for.
+// transfer is a request body.
 type transfer struct {
 	From, To, Asset, Memo string
 	Amount                string `json:"amount_minor"`
 	Nonce                 int
 }
 
-// ledger checks what a server under load must see: each key once, each payer's nonces
-// one by one, and money for every account.
+// ledger checks what a server under load must see: each key once, the nonces of each payer in
+// order, and an issue for every account.
 type ledger struct {
 	mu    sync.Mutex
 	keys  map[string]bool
 	nonce map[string]int
 	paid  map[string]bool
 	items int
-	again bool // keys may come again
+	again bool // keys may be repeated
 	wrong string
 	tell  func(key string) (status int, body string)
 }
@@ -84,7 +84,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.WriteHeader(status)
-	_, _ = fmt.Fprint(w, body) // who left will say so
+	_, _ = fmt.Fprint(w, body) // the client reports an error
 }
 
 func run1(t *testing.T, p Plan, tell func(key string) (int, string)) (*ledger, sample.Sample, error) {
@@ -103,8 +103,8 @@ func well(key string) (int, string) {
 	return 200, fmt.Sprintf(`{"idem":%q,"pad":%q}`, key, strings.Repeat("x", 600))
 }
 
-// TestCount: as many requests as asked for, all counted, all answered.
-func TestCount(t *testing.T) {
+// TestCountedRun: the requested number of requests, all counted and answered.
+func TestCountedRun(t *testing.T) {
 	l, r, err := run1(t, Plan{Accounts: 40, Spread: 3, Conns: 7, Count: 1000}, well)
 	if err != nil || r.All != 1000 || r.Counted != 1000 || len(l.keys) != 1000 || r.P50 <= 0 || r.P99 < r.P50 || r.Max < r.P999 {
 		t.Fatalf("%+v, %d keys, %v", r, len(l.keys), err)
@@ -114,15 +114,15 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestTime: what lies outside of the measured time is answered and not counted.
-func TestTime(t *testing.T) {
+// TestTimedRun: requests outside of the measured time are answered and not counted.
+func TestTimedRun(t *testing.T) {
 	l, r, err := run1(t, Plan{Accounts: 40, Spread: 1, Conns: 4, Warm: 50 * time.Millisecond, Time: 100 * time.Millisecond}, well)
 	if err != nil || r.All != uint64(len(l.keys)) || r.Counted >= r.All || r.Took != 100*time.Millisecond {
 		t.Fatalf("%+v, %d keys, %v", r, len(l.keys), err)
 	}
 }
 
-// TestIssue: each account gets its money once.
+// TestIssue: each account gets one issue.
 func TestIssue(t *testing.T) {
 	l, r, err := run1(t, Plan{Issue: true, Accounts: 123, Conns: 5, Count: 123}, well)
 	if err != nil || r.All != 123 || len(l.paid) != 123 || !l.paid["acct:00000000"] || !l.paid["acct:00000122"] {
@@ -137,8 +137,8 @@ func receipts(n int) func(string) (int, string) {
 	}
 }
 
-// TestBatch: a batch's transfers go on where the batch before ended, and an answer that
-// comes in chunks is read to its end.
+// TestBatch: the transfers of a batch continue after those of the previous one, and a chunked
+// answer is read completely.
 func TestBatch(t *testing.T) {
 	l, r, err := run1(t, Plan{Accounts: 40, Spread: 3, Conns: 7, Count: 100, Batch: 50}, receipts(50))
 	if err != nil || r.All != 100 || l.items != 5000 || len(l.nonce) != 21 {
@@ -151,8 +151,9 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestAgain: what was asked before is asked in the same words, and must be answered so.
-func TestAgain(t *testing.T) {
+// TestRepeatedRequestsAreCompared: a repeated request has the same bytes, and needs the same
+// answer.
+func TestRepeatedRequestsAreCompared(t *testing.T) {
 	asks := make([]ask.Ask, 5)
 	for i := range asks {
 		key := fmt.Sprint("k", i)
@@ -179,12 +180,12 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestWrongAnswers: anything but this request's receipt ends the run.
-func TestWrongAnswers(t *testing.T) {
+// TestWrongAnswersEndTheRun: anything but the receipt of the request ends the run.
+func TestWrongAnswersEndTheRun(t *testing.T) {
 	for rule, tell := range map[string]func(string) (int, string){
-		"a refusal":         func(key string) (int, string) { return 429, fmt.Sprintf(`{"idem":%q}`, key) },
-		"another's receipt": func(key string) (int, string) { return 200, fmt.Sprintf(`{"idem":"%s0"}`, key) },
-		"no key at all":     func(string) (int, string) { return 200, `{"txid":"tx_0"}` },
+		"a refusal":       func(key string) (int, string) { return 429, fmt.Sprintf(`{"idem":%q}`, key) },
+		"another receipt": func(key string) (int, string) { return 200, fmt.Sprintf(`{"idem":"%s0"}`, key) },
+		"no key at all":   func(string) (int, string) { return 200, `{"txid":"tx_0"}` },
 		"no end that could be waited for": func(key string) (int, string) {
 			return 200, fmt.Sprintf(`{"idem":%q,"pad":%q}`, key, strings.Repeat("x", 9000))
 		},

@@ -1,9 +1,8 @@
-// load asks for transfers (or issues, or batches of transfers) over HTTP/1.1, or again
-// what was answered before, each connection its next one when the last is answered. It is
-// one thread over epoll with requests written by hand, so that it takes little of the
-// machine that it measures. Every answer must be 200 and name the key that was asked
-// under, a batch's with all its receipts, and what is asked again must be answered by the
-// same bytes, or it ends. What it saw is a sample on standard output.
+// load makes transfers (or issues, or batches of transfers) over HTTP/1.1, or repeats earlier
+// requests; each connection sends the next one after its answer. It is one thread over epoll with
+// hand-written requests, so that it uses little of the measured machine. Every answer must be 200
+// with the key of its request, a batch with all its receipts, and a repeated request must have
+// the same answer; otherwise the run ends. It prints a sample on standard output.
 //
 //	connection: write request ─► epoll ─► read answer ─► check, count ─► next request
 package main
@@ -26,20 +25,20 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// Plan is what is to be asked. Connection i pays from accounts of its own, in turn, so
-// that their nonces are known: First+i*Spread and the Spread-1 after it.
+// Plan is the load. Connection i pays from its own accounts in turn, so that their nonces are
+// known: First+i*Spread and the Spread-1 after it.
 type Plan struct {
 	Addr     netip.AddrPort
 	Key      string    // the API key
-	Salt     string    // makes idempotency keys new
-	Issue    bool      // gives each of Accounts its money, in place of transfers
-	Batch    int       // transfers of one request, all or nothing; 0: one, and no batch
-	Asks     []ask.Ask // asked again, in place of transfers
-	Accounts int       // there are so many
-	First    int       // the first that pays
+	Salt     string    // makes idempotency keys unique
+	Issue    bool      // makes issues to each of Accounts instead of transfers
+	Batch    int       // transfers of one atomic request; 0: single transfers
+	Asks     []ask.Ask // repeated instead of transfers
+	Accounts int       // number of accounts
+	First    int       // the first payer
 	Spread   int       // accounts of one connection
 	Conns    int
-	Count    int           // so many requests, in place of a time
+	Count    int           // number of requests, instead of a time
 	Warm     time.Duration // not measured
 	Time     time.Duration // measured
 }
@@ -86,7 +85,7 @@ func run() error {
 	} else if need := p.First + p.Conns*p.Spread; need > p.Accounts {
 		return fmt.Errorf("%d connections from account %d on want %d accounts", p.Conns, p.First, need)
 	}
-	debug.SetGCPercent(-1) // nothing is allocated while it runs
+	debug.SetGCPercent(-1) // no allocation while it runs
 	runtime.LockOSThread()
 	r, err := drive(&p)
 	if err != nil {
@@ -95,7 +94,7 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// shuffled is a file of asks in an order by chance, the same each time.
+// shuffled reads a file of asks in a fixed random order.
 func shuffled(file string) ([]ask.Ask, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -125,7 +124,7 @@ func drive(p *Plan) (r sample.Sample, err error) {
 		asked++
 		return c.ask(asked - 1)
 	}
-	out := 0 // asked and not answered
+	out := 0 // requests in flight
 	for i := range poll.conns {
 		if wants(began) {
 			if err := next(&poll.conns[i]); err != nil {

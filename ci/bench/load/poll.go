@@ -8,7 +8,7 @@ import (
 	"macronode/ci/bench/socket"
 )
 
-// poll waits for all connections at once.
+// poll waits for all connections.
 type poll struct {
 	sockets *socket.Poll
 	conns   []conn
@@ -50,7 +50,7 @@ func dial(p *Plan) (fd int, err error) {
 	return fd, nil
 }
 
-// wait calls each for every connection that has something to read.
+// wait calls each for every readable connection.
 func (l *poll) wait(each func(*conn) error) error {
 	quiet, err := l.sockets.Wait(stall, func(number int) error { return each(&l.conns[number]) })
 	if quiet {
@@ -61,7 +61,7 @@ func (l *poll) wait(each func(*conn) error) error {
 
 func (l *poll) close() {
 	for i := range l.conns {
-		_ = syscall.Close(l.conns[i].fd) // nothing is owed any more
+		_ = syscall.Close(l.conns[i].fd) // nothing is in flight
 	}
 	l.sockets.Close()
 }

@@ -22,7 +22,7 @@ var (
 	errLong   = errors.New("an answer longer than any that is wanted")
 )
 
-// answer takes in what has come, and goes on when that is the whole answer.
+// answer reads what is available, and continues after a complete answer.
 func (c *conn) answer() error {
 	in := c.in[:c.held]
 	end := bytes.Index(in, blank)
@@ -37,7 +37,7 @@ func (c *conn) answer() error {
 	switch {
 	case len(in) < whole:
 		return c.room()
-	case len(in) > whole: // an answer to no request stands behind this one
+	case len(in) > whole: // an answer without a request follows
 		c.seen.Unasked++
 		last = true
 	}
@@ -60,7 +60,7 @@ func (c *conn) room() error {
 	return nil
 }
 
-// head reads what counts in the header of an answer. Names of fields may be in any case.
+// head parses the relevant header fields of an answer. Field names may be in any case.
 func head(in []byte) (status, size int, last bool, err error) {
 	first, rest, _ := bytes.Cut(in, line)
 	code, ok := bytes.CutPrefix(first, version)

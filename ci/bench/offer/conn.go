@@ -9,14 +9,14 @@ import (
 	"macronode/ci/bench/socket"
 )
 
-// conn is one connection of a flow, with at most one request out. One that ends is made
-// anew; one that cannot be made is gone for good.
+// conn is one connection of a flow, with at most one request in flight. If it ends it is
+// reopened; if that fails it is given up.
 type conn struct {
 	*stream
 	number int
 	fd     int
 	state  state
-	due    time.Time // of the request that is out
+	due    time.Time // of the request in flight
 	in     []byte
 	held   int
 }
@@ -30,7 +30,7 @@ const (
 	asking
 )
 
-// dial makes the connection, and asks over it what is to be asked.
+// dial opens the connection, and sends the next request.
 func (c *conn) dial() error {
 	fd, waits, err := socket.Dial(c.to)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *conn) dial() error {
 	return c.rest()
 }
 
-// rest asks for what waits, or is free.
+// rest sends the next waiting request, or marks the connection free.
 func (c *conn) rest() error {
 	c.state = idle
 	if asked, err := c.give(c, time.Now()); err != nil || asked {
@@ -61,8 +61,8 @@ func (c *conn) rest() error {
 	return nil
 }
 
-// ask sends a request that was due then. What cannot be written at all was never sent:
-// it goes over the next connection.
+// ask sends a request that was due at a time. If it cannot be written, it is sent over the next
+// connection.
 func (c *conn) ask(due time.Time) error {
 	if c.rate == 0 {
 		due = time.Now()
@@ -82,7 +82,7 @@ func (c *conn) ask(due time.Time) error {
 	return nil
 }
 
-// happens is told that something happens at the socket.
+// happens handles an event of the socket.
 func (c *conn) happens() error {
 	if c.state == gone {
 		return nil
@@ -114,7 +114,7 @@ func (c *conn) happens() error {
 	return c.answer()
 }
 
-// broken is told that the connection ended.
+// broken handles the end of the connection.
 func (c *conn) broken() error {
 	if c.state == asking {
 		c.seen.Lost++
@@ -125,7 +125,7 @@ func (c *conn) broken() error {
 	return c.anew()
 }
 
-// anew makes the connection once more, while there is something to ask.
+// anew reopens the connection, if there is something to send.
 func (c *conn) anew() error {
 	c.end()
 	if !time.Now().Before(c.by) {
@@ -138,5 +138,5 @@ func (c *conn) anew() error {
 func (c *conn) end() {
 	c.state = gone
 	c.alive--
-	_ = syscall.Close(c.fd) // nothing is owed any more
+	_ = syscall.Close(c.fd) // nothing is in flight
 }

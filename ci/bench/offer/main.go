@@ -1,7 +1,7 @@
-// offer carries out a plan: it offers flows of requests to a gateway over HTTP/1.1 and
-// says what became of them. It is one thread over epoll with requests written by hand, so
-// that it takes little of the machine that it measures. The plan comes on standard input,
-// what was seen of each flow goes to standard output, both as JSON.
+// offer runs a plan: it offers flows of requests to a gateway over HTTP/1.1 and reports the
+// results. It is one thread over epoll with hand-written requests, so that it uses little of the
+// measured machine. The plan is read from standard input, the result of each flow is written to
+// standard output, both as JSON.
 //
 //	due ─► a connection is free ─► write ─► epoll ─► read answer ─► count by status ─┐
 //	 └── waits for one ──────────────────────────────────────────────────────────────┘
@@ -23,16 +23,16 @@ import (
 	"macronode/ci/bench/socket"
 )
 
-// offer is a plan that is being carried out.
+// offer is a running plan.
 type offer struct {
 	to       netip.AddrPort
 	poll     *socket.Poll
-	conns    []*conn // by their numbers
+	conns    []*conn // by number
 	flows    []*stream
 	from, by time.Time // the measured time
 	span     time.Duration
 	out      int // connections that wait for an answer, or to be connected
-	alive    int // connections that are there
+	alive    int // open connections
 }
 
 func main() {
@@ -49,8 +49,8 @@ func main() {
 
 func run(p *flow.Plan) error {
 	runtime.LockOSThread()
-	debug.SetGCPercent(-1)                                              // little is allocated while it runs
-	_, _, _ = syscall.Syscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0) // else what is due is 50 µs late
+	debug.SetGCPercent(-1)                                              // few allocations while it runs
+	_, _, _ = syscall.Syscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0) // otherwise timers are 50 µs late
 	o, err := prepare(p)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func run(p *flow.Plan) error {
 	return json.NewEncoder(os.Stdout).Encode(seen)
 }
 
-// prepare connects all flows; their time begins.
+// prepare connects all flows and starts their time.
 func prepare(p *flow.Plan) (*offer, error) {
 	to, err := netip.ParseAddrPort(p.Addr)
 	if err != nil || !to.Addr().Is4() || !to.Addr().IsLoopback() {
@@ -89,10 +89,10 @@ func prepare(p *flow.Plan) (*offer, error) {
 
 const (
 	prSetTimerSlack = 29
-	stall           = 30 * time.Second // everything may be silent for so long
+	stall           = 30 * time.Second // longest time without any event
 )
 
-// drive offers what is due until the time is over, and waits for what is out.
+// drive offers requests until the time is over, and waits for those in flight.
 func (o *offer) drive() error {
 	quiet := time.Now()
 	for {
@@ -124,7 +124,7 @@ func (o *offer) drive() error {
 	}
 }
 
-// counts is what is kept of answers of one kind.
+// counts are the answers of one kind.
 type counts struct {
 	all, within uint64
 	times       hist.Hist

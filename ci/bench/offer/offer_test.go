@@ -14,7 +14,7 @@ import (
 	"macronode/ci/bench/flow"
 )
 
-// offered carries out a plan at a handler of requests that is given the connection.
+// offered runs a plan against a handler that gets the connection.
 func offered(t *testing.T, warm, span time.Duration, play func(n int64, c net.Conn), flows ...flow.Flow) []flow.Seen {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -60,20 +60,20 @@ func offered(t *testing.T, warm, span time.Duration, play func(n int64, c net.Co
 	return seen
 }
 
-func says(c net.Conn, status int, more string, size int) {
+func respond(c net.Conn, status int, more string, size int) {
 	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d Said\r\ncontent-length: %d\r\n%s\r\n%s", status, size, more, strings.Repeat("x", size))
 }
 
-// TestStatuses: answers are counted by their status, each within the time and once.
-func TestStatuses(t *testing.T) {
+// TestAnswersAreCountedByStatus: each within the time, and once.
+func TestAnswersAreCountedByStatus(t *testing.T) {
 	s := offered(t, 0, 100*time.Millisecond, func(n int64, c net.Conn) {
 		switch n % 3 {
 		case 0:
-			says(c, 200, "", 7)
+			respond(c, 200, "", 7)
 		case 1:
-			says(c, 429, "", 3)
+			respond(c, 429, "", 3)
 		default:
-			says(c, 503, "", 0)
+			respond(c, 503, "", 0)
 		}
 	}, flow.Flow{Path: "/", Size: 7, Conns: 1})[0]
 	a, b, c := s.Served.All, s.Refused.All, s.Other
@@ -82,24 +82,24 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestDue: what is due when no connection is free is measured from when it was due, and
-// given up in the end.
-func TestDue(t *testing.T) {
+// TestLatencyCountsFromDueTime: a request without a free connection is measured from its due
+// time, and finally dropped.
+func TestLatencyCountsFromDueTime(t *testing.T) {
 	const answer = 40 * time.Millisecond
 	s := offered(t, 0, 600*time.Millisecond, func(_ int64, c net.Conn) {
-		time.Sleep(answer) // the server is slow
-		says(c, 200, "", 1)
+		time.Sleep(answer) // a slow server
+		respond(c, 200, "", 1)
 	}, flow.Flow{Path: "/", Size: 1, Conns: 1, Rate: 100})[0]
 	if s.Served.P50 < 2*answer || s.Unsent == 0 || s.Offered < s.Served.All+s.Unsent-1 || s.Lost > 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestAnew: a connection that is said to end is made anew, and nothing is lost; one that
-// ends without an answer has lost it.
-func TestAnew(t *testing.T) {
+// TestClosedConnectionIsReopened: a connection with "close" is reopened without a loss; one that
+// ends without an answer loses its request.
+func TestClosedConnectionIsReopened(t *testing.T) {
 	s := offered(t, 0, 50*time.Millisecond, func(_ int64, c net.Conn) {
-		says(c, 200, "Connection: close\r\n", 1)
+		respond(c, 200, "Connection: close\r\n", 1)
 		c.Close()
 	}, flow.Flow{Path: "/", Size: 1, Conns: 2})[0]
 	if s.Lost > 0 || s.Again == 0 || s.Served.All == 0 {
@@ -114,15 +114,15 @@ func TestAnew(t *testing.T) {
 	}
 }
 
-// TestUnaskedAnswerEndsItsConnection, and not the run: a server that takes a connection for idle
-// may say 408 on it, before the next request or right behind an answer.
+// TestUnaskedAnswerEndsItsConnection: a server may send 408 on a connection that it considers
+// idle, before the next request or right after an answer. That does not end the run.
 func TestUnaskedAnswerEndsItsConnection(t *testing.T) {
 	for name, more := range map[string]func(c net.Conn){
-		"behind an answer": func(c net.Conn) { says(c, 200, "Content-Type: a\r\n", 1) },
-		"408":              func(c net.Conn) { says(c, 408, "Connection: close\r\n", 5) },
+		"behind an answer": func(c net.Conn) { respond(c, 200, "Content-Type: a\r\n", 1) },
+		"408":              func(c net.Conn) { respond(c, 408, "Connection: close\r\n", 5) },
 	} {
 		s := offered(t, 0, 100*time.Millisecond, func(n int64, c net.Conn) {
-			says(c, 200, "", 1)
+			respond(c, 200, "", 1)
 			if n == 1 {
 				more(c)
 				c.Close()
@@ -134,16 +134,15 @@ func TestUnaskedAnswerEndsItsConnection(t *testing.T) {
 	}
 }
 
-// TestOver: when nobody listens any more it ends before its time.
-func TestOver(t *testing.T) {
+// TestClosedListenerEndsTheRun: before its time.
+func TestClosedListenerEndsTheRun(t *testing.T) {
 	s := offered(t, 0, time.Hour, nil, flow.Flow{Path: "/end", Size: 1, Conns: 4})[0]
 	if s.Lost == 0 || s.Barred == 0 || s.Served.All > 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestHead: a header is read whatever the case of its names, and one without a length is
-// none.
+// TestHead: field names in any case; a header without a length is an error.
 func TestHead(t *testing.T) {
 	for text, want := range map[string]string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 12":                            "200 12 false <nil>",
@@ -158,8 +157,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestWrongSize: an answer of another size ends the run.
-func TestWrongSize(t *testing.T) {
+// TestWrongSizeEndsTheRun: an answer of another size.
+func TestWrongSizeEndsTheRun(t *testing.T) {
 	c := &conn{stream: &stream{offer: &offer{}, of: &flow.Flow{Size: 5}}, state: asking}
 	c.in = []byte("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere")
 	if c.held = len(c.in); c.answer() == nil {

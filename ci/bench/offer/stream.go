@@ -8,14 +8,14 @@ import (
 	"macronode/ci/bench/flow"
 )
 
-// stream is a flow that is being offered.
+// stream is a running flow.
 type stream struct {
 	*offer
 	of      *flow.Flow
 	rate    float64
 	dice    *rand.Rand
-	next    time.Time   // when the next one is due; of a flow without a rate nothing ever is
-	waiting []time.Time // when those were due that wait for a connection
+	next    time.Time   // due time of the next request; unused without a rate
+	waiting []time.Time // due times of the waiting requests
 	free    []*conn
 	request []byte
 
@@ -23,7 +23,7 @@ type stream struct {
 	served, refused counts
 }
 
-// open connects what a flow wants, and asks on each where it has no rate.
+// open opens the connections of a flow, and sends on each if it has no rate.
 func (o *offer) open(f *flow.Flow, now time.Time) error {
 	s := &stream{offer: o, of: f, rate: f.Rate, dice: rand.New(rand.NewPCG(1, uint64(len(o.flows)))), next: now}
 	s.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: offer\r\nAccept: */*\r\n", f.Path, o.to)
@@ -40,12 +40,12 @@ func (o *offer) open(f *flow.Flow, now time.Time) error {
 		}
 	}
 	if o.alive == 0 {
-		return fmt.Errorf("nobody listens at %s", o.to)
+		return fmt.Errorf("no listener at %s", o.to)
 	}
 	return nil
 }
 
-// due takes in what is due by now, and sends what finds a connection.
+// due adds the requests that are due, and sends those with a free connection.
 func (s *stream) due(now time.Time) error {
 	for s.rate > 0 && !s.next.After(now) && s.next.Before(s.by) {
 		s.waiting = append(s.waiting, s.next)
@@ -97,7 +97,7 @@ func (s *stream) answered(status int, due, now time.Time) {
 	}
 }
 
-// unsent gives up the one that waits longest.
+// unsent drops the request that waits longest.
 func (s *stream) unsent() {
 	if !s.waiting[0].Before(s.from) {
 		s.seen.Unsent++

@@ -1,6 +1,5 @@
-// origin is the service that stands behind every gateway which is measured: one thread
-// over epoll, so that it takes little of the machine. It writes its address to standard
-// output and serves until it is killed.
+// origin is the service behind the measured gateways: one thread over epoll, so that it uses
+// little of the machine. It prints its address and serves until it is killed.
 //
 //	GET /200         200 bytes at once
 //	GET /200/10ms    the same, so long after the request came
@@ -28,12 +27,12 @@ func main() {
 	os.Exit(1)
 }
 
-// origin is all of it. Sockets are known by their descriptors.
+// origin is the server. Sockets are indexed by descriptor.
 type origin struct {
 	poll     *socket.Poll
 	listener int
 	conns    map[int]*conn
-	slow     []late // in the order in which they are due
+	slow     []late // in the order of their times
 	answers  map[int][]byte
 }
 
@@ -43,7 +42,7 @@ type conn struct {
 	held int
 }
 
-// late is an answer that is not due yet.
+// late is a delayed answer.
 type late struct {
 	c    *conn
 	size int
@@ -52,7 +51,7 @@ type late struct {
 
 const idle = time.Minute
 
-// serve returns when it cannot go on.
+// serve returns on an error.
 func serve() error {
 	poll, err := socket.New()
 	if err != nil {
@@ -76,7 +75,7 @@ func serve() error {
 			return err
 		}
 		for now := time.Now(); len(o.slow) > 0 && !now.Before(o.slow[0].due); o.slow = o.slow[1:] {
-			if o.conns[o.slow[0].c.fd] == o.slow[0].c { // it may have left meanwhile
+			if o.conns[o.slow[0].c.fd] == o.slow[0].c { // it may be closed meanwhile
 				o.answer(o.slow[0].c, o.slow[0].size)
 			}
 		}
@@ -135,10 +134,10 @@ func (o *origin) read(c *conn) {
 var (
 	blank    = []byte("\r\n\r\n")
 	get      = []byte("GET /")
-	errAsked = errors.New("origin: asked for something that is not here")
+	errAsked = errors.New("origin: unknown path")
 )
 
-// asked is what a request wants.
+// asked parses a request.
 func asked(head []byte) (size int, delay time.Duration, err error) {
 	rest, ok := bytes.CutPrefix(head, get)
 	path, _, _ := bytes.Cut(rest, []byte(" "))
@@ -153,14 +152,14 @@ func asked(head []byte) (size int, delay time.Duration, err error) {
 	return size, delay, nil
 }
 
-// delay keeps an answer until it is due.
+// delay stores an answer until its time.
 func (o *origin) delay(l late) {
 	at, _ := slices.BinarySearchFunc(o.slow, l.due, func(l late, due time.Time) int { return l.due.Compare(due) })
 	o.slow = slices.Insert(o.slow, at, l)
 }
 
-// answer sends so many bytes. One that the socket has no room for is waited for: nobody
-// here leaves an answer unread.
+// answer sends a number of bytes. It blocks if the socket is full: every client reads its
+// answers.
 func (o *origin) answer(c *conn, size int) {
 	all, ok := o.answers[size]
 	if !ok {
@@ -180,5 +179,5 @@ func (o *origin) answer(c *conn, size int) {
 
 func (o *origin) end(c *conn) {
 	delete(o.conns, c.fd)
-	_ = syscall.Close(c.fd) // nothing is owed any more
+	_ = syscall.Close(c.fd) // nothing is in flight
 }

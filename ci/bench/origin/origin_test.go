@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestAsked: a path says how much is wanted, and when.
-func TestAsked(t *testing.T) {
+// TestPathIsParsed: a path has the size and the delay.
+func TestPathIsParsed(t *testing.T) {
 	for text, want := range map[string]struct {
 		size  int
 		delay time.Duration

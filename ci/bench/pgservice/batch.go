@@ -11,8 +11,8 @@ import (
 
 const callBatch = "select (x).outcome, (x).replayed, (x).at, (x).seqs from batch($1,$2,$3,$4,$5,$6,$7,$8) x"
 
-// batch answers transfers that are all done or none of them. Which of them is refused,
-// and why, it does not find out.
+// batch handles an atomic batch of transfers. It does not report which transfer was rejected, or
+// why.
 func (d *desk) batch(w http.ResponseWriter, r *http.Request) {
 	raw, ok := d.body(w, r)
 	if !ok {
@@ -50,7 +50,7 @@ func parseBatch(raw []byte, key string) (*event.Request, error) {
 		return nil, err
 	}
 	if !body.Atomic {
-		return nil, errors.New("takes batches of all or nothing alone")
+		return nil, errors.New("accepts atomic batches only")
 	}
 	in := &event.Request{Item: event.Item{Op: event.Batch}, Atomic: true}
 	for i := range body.Items {
@@ -73,7 +73,7 @@ type bundle struct {
 	seqs     []int64
 }
 
-// bundle carries a batch out, in one round trip and one transaction.
+// bundle runs a batch in one round trip and one transaction.
 func (d *desk) bundle(ctx context.Context, in *event.Request) (b bundle, err error) {
 	var from, to, asset, memo []string
 	var amount, nonce []int64
@@ -103,5 +103,5 @@ func answerBatch(w http.ResponseWriter, in *event.Request, b bundle) {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
 	w.Header().Set("Content-Type", jsonType)
-	_, _ = w.Write(append(body, "]}"...)) // the peer may be gone; the transfers stand
+	_, _ = w.Write(append(body, "]}"...)) // the client may be gone; the transfers are done
 }

@@ -22,7 +22,7 @@ import (
 	"macronode/core/types"
 )
 
-// What the functions of schema.sql tell.
+// The results of the functions of schema.sql.
 const (
 	moved = iota
 	noFunds
@@ -44,7 +44,7 @@ const (
 	problemType = "application/problem+json"
 )
 
-// desk answers transfers.
+// desk handles transfers.
 type desk struct {
 	pool *pgxpool.Pool
 	key  [32]byte // SHA-256 of the API key
@@ -61,8 +61,8 @@ func (d *desk) routes() http.Handler {
 	return mux
 }
 
-// told is a row of the type of that name.
-type told struct {
+// result is a row of the SQL type of that name.
+type result struct {
 	outcome  int16
 	replayed bool
 	seq      int64
@@ -70,7 +70,7 @@ type told struct {
 	expected int64
 }
 
-// body is that of a request, from whoever has the key.
+// body reads the body of a request with a valid API key.
 func (d *desk) body(w http.ResponseWriter, r *http.Request) (raw []byte, ok bool) {
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if shown := sha256.Sum256([]byte(bearer)); subtle.ConstantTimeCompare(shown[:], d.key[:]) != 1 {
@@ -108,10 +108,10 @@ func (d *desk) transfer(w http.ResponseWriter, r *http.Request) {
 	answer(w, in, t)
 }
 
-// large reports what a bigint does not hold.
+// large reports whether a does not fit into a bigint.
 func large(a types.Amount) bool { return a.Hi > 0 || a.Lo > math.MaxInt64 }
 
-// order is a transfer as it is written.
+// order is the JSON of a transfer.
 type order struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -128,7 +128,7 @@ func (o *order) item() (event.Item, error) {
 	return i, err
 }
 
-// parse reads a transfer as strictly as ours.
+// parse parses a transfer as strictly as macronode.
 func parse(raw []byte, key string) (*event.Request, error) {
 	var body order
 	if err := strictly(raw, &body); err != nil {
@@ -144,7 +144,7 @@ func parse(raw []byte, key string) (*event.Request, error) {
 	return in, in.Validate()
 }
 
-// strictly reads one value without members that nobody knows.
+// strictly parses one value without unknown members.
 func strictly(raw []byte, to any) error {
 	from := json.NewDecoder(bytes.NewReader(raw))
 	from.DisallowUnknownFields()
@@ -157,9 +157,9 @@ func strictly(raw []byte, to any) error {
 	return nil
 }
 
-// decide carries a transfer out, or finds out why not. Only what was rolled back is
-// tried again.
-func (d *desk) decide(ctx context.Context, in *event.Request) (t told, err error) {
+// decide makes a transfer, or returns why it is rejected. Only a rolled back transaction is
+// retried.
+func (d *desk) decide(ctx context.Context, in *event.Request) (t result, err error) {
 	for range tries {
 		t, err = d.call(ctx, callMove, in)
 		if is(err, refused) {
@@ -172,7 +172,7 @@ func (d *desk) decide(ctx context.Context, in *event.Request) (t told, err error
 	return t, errors.Join(err, errors.New("no outcome"))
 }
 
-func (d *desk) call(ctx context.Context, sql string, in *event.Request) (t told, err error) {
+func (d *desk) call(ctx context.Context, sql string, in *event.Request) (t result, err error) {
 	row := d.pool.QueryRow(ctx, sql, string(in.Key.Text), in.Hash[:], string(in.From.Text), string(in.To.Text),
 		string(in.Asset.Text), int64(in.Amount.Lo), int64(in.Nonce), string(in.Memo))
 	err = row.Scan(&t.outcome, &t.replayed, &t.seq, &t.at, &t.expected)
@@ -180,11 +180,11 @@ func (d *desk) call(ctx context.Context, sql string, in *event.Request) (t told,
 }
 
 func is(err error, code string) bool {
-	var said *pgconn.PgError
-	return errors.As(err, &said) && said.Code == code
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == code
 }
 
-func answer(w http.ResponseWriter, in *event.Request, t told) {
+func answer(w http.ResponseWriter, in *event.Request, t result) {
 	if t.replayed {
 		w.Header().Set("Idempotency-Replayed", "true")
 	}
@@ -192,7 +192,7 @@ func answer(w http.ResponseWriter, in *event.Request, t told) {
 	case moved:
 		body := receipt(make([]byte, 0, 512), in.Key.Text, &in.Item, t.seq, t.at)
 		w.Header().Set("Content-Type", jsonType)
-		_, _ = w.Write(body) // the peer may be gone; the transfer stands
+		_, _ = w.Write(body) // the client may be gone; the transfer is done
 	case noFunds:
 		refuse(w, event.InsufficientFunds, 0)
 	case nonceUsed:
@@ -204,7 +204,7 @@ func answer(w http.ResponseWriter, in *event.Request, t told) {
 	}
 }
 
-// receipt is a function of the stored row alone, so a replay is the same bytes.
+// receipt depends on the stored row only, so that a replay has the same bytes.
 func receipt(to, key []byte, in *event.Item, seq int64, at time.Time) []byte {
 	var id [16]byte
 	for i := range 8 {
@@ -228,5 +228,5 @@ func refuse(w http.ResponseWriter, p event.Problem, expected int64) {
 	}
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status())
-	_, _ = w.Write(append(body, '}')) // the peer may be gone
+	_, _ = w.Write(append(body, '}')) // the client may be gone
 }

@@ -17,12 +17,12 @@ import (
 	"macronode/ci/bench/cluster"
 )
 
-// open runs the service over a cluster of its own.
+// open runs the service on its own cluster.
 func open(t *testing.T) (url string, pool *pgxpool.Pool) {
 	if _, err := cluster.Find(); errors.Is(err, cluster.ErrMissing) {
 		t.Skip("no PostgreSQL on this machine: the peer is not checked against the contract")
 	}
-	dir, err := os.MkdirTemp("", "pgservice-") // not t.TempDir: PostgreSQL's user must get there
+	dir, err := os.MkdirTemp("", "pgservice-") // not t.TempDir: PostgreSQL's user needs access
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,17 +58,17 @@ func open(t *testing.T) (url string, pool *pgxpool.Pool) {
 	return s.URL, pool
 }
 
-type said struct {
+type response struct {
 	status   int
 	body     string
 	replayed bool
 }
 
-func post(t *testing.T, url, bearer, key, body string) said {
+func post(t *testing.T, url, bearer, key, body string) response {
 	return postTo(t, url+"/v1/transfer", bearer, key, body)
 }
 
-func postTo(t *testing.T, url, bearer, key, body string) said {
+func postTo(t *testing.T, url, bearer, key, body string) response {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -84,49 +84,49 @@ func postTo(t *testing.T, url, bearer, key, body string) said {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return said{resp.StatusCode, string(raw), resp.Header.Get("Idempotency-Replayed") == "true"}
+	return response{resp.StatusCode, string(raw), resp.Header.Get("Idempotency-Replayed") == "true"}
 }
 
 func transfer(from, to string, amount, nonce int) string {
 	return fmt.Sprintf(`{"from":%q,"to":%q,"asset":"EUR/2","amount_minor":"%d","nonce":%d}`, from, to, amount, nonce)
 }
 
-// TestContract: the peer keeps to what ours is held to, or it would be no peer.
+// TestContract: the service follows macronode's API.
 func TestContract(t *testing.T) {
 	url, pool := open(t)
 	first := transfer("ann", "bob", 30, 1)
-	told := map[string]said{}
+	responses := map[string]response{}
 	for _, c := range []struct {
 		rule, bearer, key, body string
 		status                  int
-		says                    string
-		as                      string // the same bytes as under this key before
+		want                    string
+		as                      string // the same bytes as under this earlier key
 	}{
-		{"nobody we know", "other", "k0", first, 401, `"unauthorized"`, ""},
+		{"a wrong key", "other", "k0", first, 401, `"unauthorized"`, ""},
 		{"no key", "secret", "", first, 400, `"bad_request"`, ""},
 		{"an unknown field", "secret", "k0", strings.Replace(first, "{", `{"tip":1,`, 1), 400, `"bad_request"`, ""},
 		{"two values", "secret", "k0", first + first, 400, `"bad_request"`, ""},
 		{"an amount with a zero in front", "secret", "k0", strings.Replace(first, `"30"`, `"030"`, 1), 400, `"bad_request"`, ""},
 		{"a transfer", "secret", "k1", first, 200, `"seq":`, ""},
-		{"asked again", "secret", "k1", first, 200, "", "k1"},
+		{"a retry", "secret", "k1", first, 200, "", "k1"},
 		{"another question", "secret", "k1", transfer("ann", "bob", 31, 1), 422, `"idempotency_conflict"`, ""},
 		{"a used nonce", "secret", "k2", transfer("ann", "bob", 1, 1), 409, `"expected_nonce":2`, ""},
 		{"a nonce ahead", "secret", "k3", transfer("ann", "bob", 1, 3), 409, `"expected_nonce":2`, ""},
 		{"too much", "secret", "k4", transfer("ann", "bob", 71, 2), 409, `"insufficient_funds"`, ""},
-		{"all there is, to somebody new", "secret", "k5", transfer("ann", "cy", 70, 2), 200, `"cy"`, ""},
+		{"the whole balance, to a new account", "secret", "k5", transfer("ann", "cy", 70, 2), 200, `"cy"`, ""},
 		{"the nonce that was ahead", "secret", "k3", transfer("bob", "ann", 100, 1), 200, "", ""},
 		{"too much is kept", "secret", "k4", transfer("ann", "bob", 71, 2), 409, "", "k4"},
 		{"used is kept", "secret", "k2", transfer("ann", "bob", 1, 1), 409, "", "k2"},
 	} {
 		got := post(t, url, c.bearer, c.key, c.body)
-		if got.status != c.status || !strings.Contains(got.body, c.says) {
+		if got.status != c.status || !strings.Contains(got.body, c.want) {
 			t.Errorf("%s: %d %s", c.rule, got.status, got.body)
 		}
-		if c.as != "" && (got.body != told[c.as].body || c.status == 200 && !got.replayed) {
-			t.Errorf("%s: %+v, before %+v", c.rule, got, told[c.as])
+		if c.as != "" && (got.body != responses[c.as].body || c.status == 200 && !got.replayed) {
+			t.Errorf("%s: %+v, before %+v", c.rule, got, responses[c.as])
 		}
 		if c.as == "" {
-			told[c.key] = got
+			responses[c.key] = got
 		}
 	}
 	hold(t, pool, "ann:100:2 bob:30:1 cy:70:0")
@@ -141,11 +141,12 @@ func hold(t *testing.T, pool *pgxpool.Pool, want string) {
 	}
 }
 
-// TestTogether: of many at once under one key one moves money, and all hear the same.
-func TestTogether(t *testing.T) {
+// TestConcurrentRetriesMoveOnce: of concurrent requests under one key, one moves money, and all
+// get the same answer.
+func TestConcurrentRetriesMoveOnce(t *testing.T) {
 	url, pool := open(t)
 	for round := range 20 {
-		all := make([]said, 8)
+		all := make([]response, 8)
 		var wg sync.WaitGroup
 		for i := range all {
 			wg.Go(func() { all[i] = post(t, url, "secret", fmt.Sprintf("k%d", round), transfer("ann", "bob", 1, round+1)) })
@@ -167,10 +168,10 @@ func TestTogether(t *testing.T) {
 	hold(t, pool, "ann:80:20 bob:120:0")
 }
 
-// TestAcross: two that pay each other never wait for each other; the log tells of it.
-func TestAcross(t *testing.T) {
+// TestOppositeTransfersDoNotDeadlock: according to the log.
+func TestOppositeTransfersDoNotDeadlock(t *testing.T) {
 	url, pool := open(t)
-	if _, err := pool.Exec(t.Context(), "update account set balance = 1000"); err != nil { // more than either can be behind
+	if _, err := pool.Exec(t.Context(), "update account set balance = 1000"); err != nil { // more than the largest difference
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -187,7 +188,7 @@ func TestAcross(t *testing.T) {
 	hold(t, pool, "ann:1000:300 bob:1000:300")
 }
 
-// batch is one of all or nothing.
+// batch returns an atomic batch.
 func batch(transfers ...string) string {
 	for i, one := range transfers {
 		transfers[i] = strings.Replace(one, "{", `{"op":"transfer",`, 1)
@@ -195,8 +196,8 @@ func batch(transfers ...string) string {
 	return `{"atomic":true,"items":[` + strings.Join(transfers, ",") + `]}`
 }
 
-// TestBatch: transfers of a batch are done in order, all of them once or none.
-func TestBatch(t *testing.T) {
+// TestBatchIsAtomicAndOrdered: transfers of a batch are done in order, all or none.
+func TestBatchIsAtomicAndOrdered(t *testing.T) {
 	url, pool := open(t)
 	url += "/v1/batch"
 	there := batch(transfer("ann", "bob", 100, 1), transfer("bob", "cy", 150, 1), transfer("bob", "ann", 50, 2))
@@ -215,9 +216,9 @@ func TestBatch(t *testing.T) {
 		{"another question", "k1", batch(transfer("ann", "bob", 1, 2)), 422},
 		{"the second has too little", "k2", batch(transfer("ann", "bob", 50, 2), transfer("bob", "ann", 51, 3)), 409},
 		{"a nonce twice", "k3", batch(transfer("cy", "bob", 1, 1), transfer("cy", "bob", 1, 1)), 409},
-		{"not all or nothing", "k4", strings.Replace(batch(transfer("cy", "bob", 1, 1)), "true", "false", 1), 400},
+		{"not atomic", "k4", strings.Replace(batch(transfer("cy", "bob", 1, 1)), "true", "false", 1), 400},
 		{"no transfer", "k5", strings.Replace(batch(transfer("cy", "bob", 1, 1)), `"transfer"`, `"burn"`, 1), 400},
-		{"nothing", "k6", batch(), 400},
+		{"empty", "k6", batch(), 400},
 	} {
 		if got := postTo(t, url, "secret", c.key, c.body); got.status != c.status {
 			t.Errorf("%s: %+v", c.rule, got)

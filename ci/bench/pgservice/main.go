@@ -1,6 +1,8 @@
-// pgservice is the peer: POST /v1/transfer with macronode's contract, over PostgreSQL,
-// and POST /v1/batch of transfers that are all done or none of them. It does in one
-// function call, one round trip and one transaction what the contract asks, and leaves out what would cost more: the hash chain, gapless
+// pgservice is the compared service on PostgreSQL: POST /v1/transfer with macronode's API, and
+// POST /v1/batch for atomic batches. It uses one function call, one round trip and one
+// transaction, and omits what would cost more: the hash chain, gapless numbers, daily limits,
+// amounts over 63 bits.
+//
 // numbers, ceilings a day, amounts beyond 63 bits.
 //
 //	request ─► checks, the same as ours ─► select transfer(…) ─► commit, fsync ─► receipt
@@ -62,7 +64,7 @@ func run() error {
 	return serve(ctx, newDesk(pool, strings.TrimSpace(string(key))))
 }
 
-// serve says where it listens on standard output, and serves until ctx ends.
+// serve prints its address, and serves until ctx ends.
 func serve(ctx context.Context, d *desk) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

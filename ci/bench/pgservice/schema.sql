@@ -26,19 +26,19 @@ create table receipt (
 -- Outcomes: 0 moved, 1 insufficient funds, 2 nonce used, 3 nonce ahead (not kept),
 -- 4 the key asked for something else, 5 look again (not kept), 6 a batch, whose transfers
 -- have its key and their places in it.
-create type told as (outcome smallint, replayed boolean, seq bigint, at timestamptz, expected bigint);
+create type result as (outcome smallint, replayed boolean, seq bigint, at timestamptz, expected bigint);
 
-create function recall(k text, q bytea) returns told language plpgsql as $$
+create function recall(k text, q bytea) returns result language plpgsql as $$
 declare
 	r receipt;
 begin
 	select * into r from receipt where key = k;
 	if not found then
-		return row(5, false, 0, now(), 0)::told;
+		return row(5, false, 0, now(), 0)::result;
 	elsif r.asked <> q then
-		return row(4, false, 0, now(), 0)::told;
+		return row(4, false, 0, now(), 0)::result;
 	end if;
-	return row(r.outcome, true, r.seq, r.at, r.expected)::told;
+	return row(r.outcome, true, r.seq, r.at, r.expected)::result;
 end $$;
 
 -- transfer is the whole of one transfer in three statements. The key is taken first, so
@@ -46,7 +46,7 @@ end $$;
 -- order of their names, so that no two wait for each other. What does not go raises
 -- MN001, which undoes all of it: refuse then says why.
 create function transfer(k text, q bytea, f text, t text, s text, a bigint, n bigint, m text)
-returns told language plpgsql as $$
+returns result language plpgsql as $$
 declare
 	taken bigint;
 	stamp timestamptz;
@@ -76,12 +76,12 @@ begin
 			raise exception using errcode = 'MN001';
 		end if;
 	end if;
-	return row(0, false, taken, stamp, 0)::told;
+	return row(0, false, taken, stamp, 0)::result;
 end $$;
 
 -- refuse takes its locks in the order of transfer: the key, then the account.
 create function refuse(k text, q bytea, f text, t text, s text, a bigint, n bigint, m text)
-returns told language plpgsql as $$
+returns result language plpgsql as $$
 declare
 	last  bigint;
 	has   bigint;
@@ -103,7 +103,7 @@ begin
 	else
 		delete from receipt where key = k;
 	end if;
-	return row(why, false, taken, stamp, last + 1)::told;
+	return row(why, false, taken, stamp, last + 1)::result;
 end $$;
 
 create type batched as (outcome smallint, replayed boolean, at timestamptz, seqs bigint[]);

@@ -12,14 +12,14 @@ import (
 	"macronode/ci/bench/sample"
 )
 
-// span is when callers ask, and what of it is measured.
+// span is the duration of a run, and its measured part.
 type span struct {
 	warm, time time.Duration
-	count      uint64 // so many in all, in place of a time
+	count      uint64 // number of requests, instead of a time
 }
 
-// drive has callers ask, each its next when the last is answered, and reports what
-// was seen. CPU is that of this process, which is the store and its callers.
+// drive runs callers, each sending the next request after its answer, and returns a sample. CPU
+// is that of this process: the store and its callers.
 func drive(callers int, s span, ask func(caller int) error) (sample.Sample, error) {
 	began := time.Now()
 	from, to := began.Add(s.warm), began.Add(s.warm+s.time)
@@ -62,14 +62,14 @@ func drive(callers int, s span, ask func(caller int) error) (sample.Sample, erro
 	return r, nil
 }
 
-// tally counts the answers to all callers.
+// tally counts answers.
 type tally struct {
 	asked, all, counted atomic.Uint64
-	every               uint64 // answers in a tenth
+	every               uint64 // answers per tenth
 
 	mu     sync.Mutex
-	since  time.Time     // the tenth at hand began
-	used   time.Duration // CPU until then
+	since  time.Time     // start of the current tenth
+	used   time.Duration // CPU up to then
 	tenths []sample.Sample
 }
 
@@ -97,7 +97,7 @@ func (t *tally) caller(seen *hist.Hist, from, to time.Time, count uint64, ask fu
 	return nil
 }
 
-// cut ends a tenth, but for the first time, when it begins one.
+// cut ends a tenth; the first call begins one.
 func (t *tally) cut(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +111,7 @@ func (t *tally) cut(now time.Time) {
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(fmt.Sprintf("probe: getrusage: %v", err)) // it has no reason to fail
+		panic(fmt.Sprintf("probe: getrusage: %v", err)) // cannot fail
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

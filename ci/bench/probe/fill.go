@@ -13,31 +13,30 @@ import (
 	"macronode/core/types"
 )
 
-// filling is what a journal is filled with: an issue to each account first, then
-// transfers, each frame with one outcome. Keys leave the window as a node lets them,
-// whose index has all that is durable.
+// filling describes the content of a journal: first an issue to each account, then transfers, one
+// outcome per frame. Keys are evicted as on a node whose index keeps up.
 type filling struct {
 	accounts int
-	payers   int           // the first so many of them pay, in turn, each the next account
-	frames   int           // of the whole
-	span     time.Duration // up to now, that their times are spread over; 0: each has that of its writing
+	payers   int           // the first of them pay in turn, each to the next account
+	frames   int           // in all
+	span     time.Duration // the frames' times cover this span up to now; 0: the time of writing
 	seen     func([]record.Sealed) error
 }
 
-// filler writes a journal as fast as it can.
+// filler writes a journal as fast as possible.
 type filler struct {
 	filling
 	journal *journalfile.Journal
 	state   *state.State
-	done    int           // frames, but for the one that the node's start would have
-	last    record.Sealed // that is durable
+	done    int           // frames, without the one of the node's start
+	last    record.Sealed // the last durable frame
 	began   time.Time
 
 	arena   []byte
 	batch   []event.Frame
 	nonce   []types.Nonce
 	scratch []byte
-	texts   [3][]byte // whose, to whom, under which key
+	texts   [3][]byte // payer, payee, key
 }
 
 // newFiller begins a journal as a node does.
@@ -52,7 +51,7 @@ func newFiller(j *journalfile.Journal, st *state.State, f filling) (*filler, err
 	return l, l.flush()
 }
 
-// to goes on until so many frames are durable.
+// to continues until a number of frames are durable.
 func (l *filler) to(frames int) error {
 	for ; l.done < frames; l.done++ {
 		if err := l.next(); err != nil {
@@ -67,7 +66,7 @@ func (l *filler) to(frames int) error {
 	return l.flush()
 }
 
-// next is one frame.
+// next makes a frame.
 func (l *filler) next() error {
 	r := l.request()
 	l.scratch = r.Seal(l.scratch)
@@ -85,7 +84,7 @@ func (l *filler) next() error {
 	return nil
 }
 
-// request is what asks for the next frame.
+// request returns the request of the next frame.
 func (l *filler) request() (r event.Request) {
 	r = event.Request{Header: command.Header{Tenant: types.DefaultTenant}, Item: event.Item{Op: event.Issue, Amount: types.MinorUnits(grant)}}
 	if i := l.done - l.accounts; i < 0 {
@@ -123,7 +122,7 @@ func (l *filler) close() {
 	f.Len = uint32(len(l.arena)) - f.Off
 }
 
-// flush makes what was written durable.
+// flush syncs the written frames.
 func (l *filler) flush() error {
 	if len(l.batch) == 0 {
 		return nil

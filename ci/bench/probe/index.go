@@ -15,7 +15,7 @@ import (
 	"macronode/core/types"
 )
 
-// newIndex is the views of ours, which the desk asks for keys that have left the window.
+// newIndex opens the index, in which evicted keys are looked up.
 func (o *own) newIndex(ctx context.Context, dir string, ttl time.Duration) {
 	o.index = index.New(index.Config{Dir: dir, TTL: ttl, Journal: o.journal,
 		Indexed: func(upto types.LSN) { o.loop.Say(ctx, event.Indexed{Upto: upto}) },
@@ -23,8 +23,8 @@ func (o *own) newIndex(ctx context.Context, dir string, ttl time.Duration) {
 	o.desk.Index = o.index
 }
 
-// measureTables says how many bytes the idempotency keys take in the tables of an index
-// that nobody has open: those whose first byte is 2.
+// measureTables returns the bytes of the idempotency keys in the tables of a closed index: keys
+// whose first byte is 2.
 func measureTables(dir string) (r sample.Sample, err error) {
 	db, err := pebble.Open(filepath.Join(dir, "tables"), &pebble.Options{ReadOnly: true, Logger: silent{}})
 	if err != nil {

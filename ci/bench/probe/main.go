@@ -1,6 +1,5 @@
-// probe measures in process, without HTTP: the durable path of ours and the same
-// transfers over pebble, each alone in a process of its own. What it saw is a sample
-// on standard output.
+// probe measures in process, without HTTP: macronode's durable path, and the same transfers on
+// pebble, each in its own process. It prints a sample on standard output.
 //
 //	probe ours|nosync|pebble|issue|flat|write|recover|tables [flags]
 package main
@@ -23,7 +22,7 @@ func main() {
 	}
 }
 
-const fastest = 500_000 // requests a second: the window of keys has room for so many
+const fastest = 500_000 // requests a second for which the window of keys has room
 
 func run(args []string) error {
 	if len(args) == 0 {
@@ -63,7 +62,7 @@ func run(args []string) error {
 	s.keys, s.ttl = int((sp.warm+sp.time+time.Second).Seconds()*fastest), time.Hour
 	w.dir, w.accounts, w.frames = s.dir, s.accounts, *count
 	if w.window == 0 {
-		w.window = 2 * w.frames // nothing is forgotten
+		w.window = 2 * w.frames // no key is evicted
 	}
 	r, err := measure(args[0], s, sp, w)
 	if err != nil {
@@ -78,7 +77,7 @@ func measure(what string, s settings, sp span, w writing) (sample.Sample, error)
 		s.nosync, s.issue = what == "nosync", what == "issue"
 		return measureOwn(s, sp)
 	case "flat":
-		s.keys, s.ttl, sp.count = min(w.frames, 10*fastest), 10*time.Second, uint64(w.frames) // keys come and go all the while
+		s.keys, s.ttl, sp.count = min(w.frames, 10*fastest), 10*time.Second, uint64(w.frames) // keys are evicted during the run
 		return measureOwn(s, sp)
 	case "pebble":
 		return measurePebble(s, sp)

@@ -12,12 +12,12 @@ import (
 
 const (
 	asset     = "EUR/2"
-	grant     = 1_000_000_000 // minor units for each account
-	maxBatch  = 512           // frames to a sync while a journal is filled
+	grant     = 1_000_000_000 // minor units per account
+	maxBatch  = 512           // frames per sync while a journal is filled
 	maxWindow = 16_000_000    // keys
 )
 
-// limits are a ledger's for so many accounts and keys.
+// limits returns the limits for a number of accounts and keys.
 func limits(accounts, keys int, ttl time.Duration) state.Limits {
 	n, k := accounts+1024, min(keys, maxWindow)
 	return state.Limits{
@@ -28,7 +28,7 @@ func limits(accounts, keys int, ttl time.Duration) state.Limits {
 	}
 }
 
-// account writes the name of one.
+// account appends the name of an account.
 func account(to []byte, n int) []byte {
 	to = append(to, "acct:00000000"...)
 	for at := len(to) - 1; n > 0; at-- {
@@ -38,7 +38,7 @@ func account(to []byte, n int) []byte {
 	return to
 }
 
-// size is the bytes of all files in a directory.
+// size returns the bytes of all files in a directory.
 func size(dir fs.FS) (bytes int64, err error) {
 	names, err := dir.List()
 	if err != nil {

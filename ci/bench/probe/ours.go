@@ -29,7 +29,7 @@ const (
 	inFlight int         = 1024
 )
 
-// own is the durable path of ours without HTTP: desk, loop, node, journal, follower,
+// own is macronode's durable path without HTTP: dispatcher, loop, node, journal, read model,
 // index, and the rendering of every receipt.
 type own struct {
 	desk     *loop.Desk
@@ -40,11 +40,11 @@ type own struct {
 	dir      fs.Dir // of the journal
 	callers  []caller
 	accounts int
-	issue    bool // money for one of accounts, in place of a transfer
+	issue    bool // issue to an account, instead of a transfer
 	stop     func() error
 }
 
-// caller is one who asks; from are accounts that nobody else pays from.
+// caller is a client; from are its own accounts.
 type caller struct {
 	req     event.Request
 	turn    int
@@ -60,7 +60,7 @@ type caller struct {
 	answer  []byte
 }
 
-// lazy is a directory whose files are never synced: the ceiling without the disk.
+// lazy is a directory without syncs: the limit without the disk.
 type lazy struct{ fs.FS }
 
 func (l lazy) Create(name string) (fs.File, error) {
@@ -72,12 +72,12 @@ type lazyFile struct{ fs.File }
 
 func (lazyFile) Sync() error { return nil }
 
-// settings are what one measurement of ours wants.
+// settings are the parameters of a measurement.
 type settings struct {
 	dir      string
 	accounts int // filled before
 	callers  int
-	keys     int // that the window takes beside those of the fill
+	keys     int // additional to those of the fill
 	ttl      time.Duration
 	nosync   bool
 	issue    bool
@@ -94,7 +94,7 @@ func newOwn(s settings) (*own, error) {
 		port = lazy{port}
 	}
 	l := limits(s.accounts, s.accounts+s.keys, s.ttl)
-	l.Idempotency.MinRetention = time.Second // no request is on its way for longer
+	l.Idempotency.MinRetention = time.Second // no request takes longer
 	st := state.New(l, 1)
 	if o.journal, _, err = journalfile.Recover(port, 9, nil); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func newOwn(s settings) (*own, error) {
 	return o, o.run(st, l, filepath.Join(s.dir, "index"))
 }
 
-// run starts the loop, and returns when it takes writes and the index is up to date.
+// run starts the loop, and returns when writes are accepted and the index is up to date.
 func (o *own) run(st state.State, l state.Limits, index string) error {
 	config := node.Config{State: l, MaxHeldReplies: o.desk.Size(), MaxReplayWaiters: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: 30 * time.Second,
 		StallThreshold: 5 * time.Second, SyncTimeout: 20 * time.Second, HeartbeatInterval: time.Second, SweepInterval: 100 * time.Millisecond, StartTimeout: 30 * time.Second,
@@ -149,8 +149,8 @@ func (o *own) run(st state.State, l state.Limits, index string) error {
 	return o.caughtUp(types.LSN(o.accounts))
 }
 
-// caughtUp returns when the index has come to a frame and what it has written is merged:
-// then this process uses less than a tenth of a core.
+// caughtUp returns when the index has reached a frame and its merges are done: then this process
+// uses less than a tenth of a core.
 func (o *own) caughtUp(upto types.LSN) error {
 	const look = 100 * time.Millisecond
 	limit := time.Now().Add(time.Minute)
@@ -173,7 +173,7 @@ func (o *own) fold(batch []record.Sealed) error {
 	return nil
 }
 
-// ask moves money once for the c-th caller.
+// ask makes a request of the c-th caller.
 func (o *own) ask(c int) error {
 	q := &o.callers[c]
 	o.next(q)
@@ -190,7 +190,7 @@ func (o *own) ask(c int) error {
 	return nil
 }
 
-// next writes q's next request, with all that HTTP would have brought.
+// next fills q's next request as HTTP would.
 func (o *own) next(q *caller) {
 	q.req = event.Request{Header: command.Header{Caller: boss, Tenant: types.DefaultTenant},
 
@@ -213,7 +213,7 @@ func (o *own) next(q *caller) {
 	q.turn++
 }
 
-// measureOwn runs ours and says how many bytes of journal a request took.
+// measureOwn runs a measurement and returns the journal bytes per request.
 func measureOwn(s settings, sp span) (r sample.Sample, err error) {
 	o, err := newOwn(s)
 	if err != nil {

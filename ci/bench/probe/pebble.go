@@ -14,9 +14,9 @@ import (
 	"macronode/core/types"
 )
 
-// store is the peer in process: a key-value store with a log that commits in groups.
-// A transfer looks its key up, reads three rows, and writes in one batch two balances,
-// a nonce, and the key with its receipt.
+// store is the in-process comparison: a key-value store whose log commits in groups. A transfer
+// looks up its key, reads three rows, and writes one batch with two balances, a nonce, and the
+// key with its receipt.
 type store struct {
 	db       *pebble.DB
 	locks    [1024]sync.Mutex // of accounts, by number
@@ -49,7 +49,7 @@ func openStore(s settings) (*store, error) {
 	return k, b.Close()
 }
 
-// row is the key of an account's balance or nonce: names are digests, as ours are.
+// row returns the key of an account's balance or nonce: names are digests, as in macronode.
 func row(kind byte, n int) []byte {
 	var name [16]byte
 	id := digest.Name(account(name[:0], n))
@@ -70,8 +70,8 @@ func (k *store) get(key []byte) (n uint64, found bool, err error) {
 	return n, true, free.Close()
 }
 
-// ask moves money once for the c-th caller. The locks of both accounts are held until
-// the batch is applied; the sync is waited for without them, so that it is shared.
+// ask makes a transfer of the c-th caller. The locks of both accounts are held until the batch is
+// applied; the sync is awaited without them, so that it is shared.
 func (k *store) ask(c int) error {
 	q := &k.callers[c]
 	at := q.turn % q.spread
@@ -132,7 +132,7 @@ func measurePebble(s settings, sp span) (r sample.Sample, err error) {
 	return r, errors.Join(err, k.db.Close())
 }
 
-// silent drops what the store tells of itself.
+// silent discards the log of the store.
 type silent struct{}
 
 func (silent) Infof(string, ...any)  {}

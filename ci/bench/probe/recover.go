@@ -12,8 +12,8 @@ import (
 	"macronode/core/state"
 )
 
-// recovers times what a start does: read and check on one core, fold on the other,
-// give the follower its copy, write the tail anew.
+// recovers measures a start: reading and checking on one core, folding on the other, copying the
+// state for the read model, and rewriting the tail.
 func recovers(w writing) (r sample.Sample, err error) {
 	l := limits(w.accounts, w.window, 24*time.Hour)
 	began, used := time.Now(), cpu()

@@ -20,17 +20,17 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// writing is a journal that is made for others to start from.
+// writing describes a journal that is made for other measurements.
 type writing struct {
 	filling
 	dir    string // of its segments
-	window int    // keys that the node will have room for
-	tail   int    // frames behind the snapshot in the directory beside; less than 0: there is none
-	asks   int    // of the keys that have left the window, to be asked again
-	file   string // that they go to
+	window int    // keys that fit into the node's window
+	tail   int    // frames after the snapshot in the next directory; negative: no snapshot
+	asks   int    // number of evicted keys to be repeated
+	file   string // file for them
 }
 
-// write makes a journal.
+// write writes a journal.
 func (w writing) write() (r sample.Sample, err error) {
 	began, used := time.Now(), cpu()
 	j, _, err := journalfile.Recover(fs.Dir(w.dir), 9, nil)
@@ -82,20 +82,20 @@ func sum(dir string, st *state.State, last record.Sealed) error {
 	return err
 }
 
-// picking takes one frame by chance of each so many, and asks what it answers.
+// picking takes one random frame per stretch, and stores its request.
 type picking struct {
 	every uint64
 	left  int
 	dice  types.Rand
 	to    *bufio.Writer
-	next  uint64 // the one that is taken, counted from 0
-	from  uint64 // of which every begins
+	next  uint64 // the next taken frame, from 0
+	from  uint64 // start of the current stretch
 	begun bool
 }
 
 func (p *picking) pick(all []record.Sealed) error {
 	for i := range all {
-		if all[i].LSN < 2 || p.left == 0 { // the first frame is the start's
+		if all[i].LSN < 2 || p.left == 0 { // the first frame is that of the start
 			continue
 		}
 		at := uint64(all[i].LSN) - 2
@@ -117,7 +117,7 @@ func (p *picking) pick(all []record.Sealed) error {
 	return nil
 }
 
-// asked is what a frame was asked for by, and its receipt.
+// asked returns the request of a frame, and its receipt.
 func asked(s *record.Sealed) (a ask.Ask, err error) {
 	var r record.Record
 	if _, err := record.Read(s.Body, 0, &r); err != nil {

@@ -1,6 +1,6 @@
-// Package rate measures one decision of core/gateway/quota beside golang.org/x/time/rate, both of
-// 256 tenants that come in turn and are admitted. `go test -bench . -count 20`; the
-// smallest is the cost, the rest is the machine's.
+// Package rate compares one decision of core/gateway/quota with golang.org/x/time/rate, both for
+// 256 tenants that come in turn and are admitted. `go test -bench . -count 20`; the smallest
+// value is the cost, the rest is noise.
 package rate
 
 import (
@@ -17,8 +17,7 @@ import (
 
 const tenants = 256
 
-// The limiter of a tenant is found in a map, which whoever may add to it locks, and reads
-// the clock.
+// BenchmarkLimiter finds the limiter of a tenant in a locked map, and reads the clock.
 func BenchmarkLimiter(b *testing.B) {
 	limiters, names := limitersOf()
 	var lock sync.RWMutex
@@ -32,7 +31,7 @@ func BenchmarkLimiter(b *testing.B) {
 	}
 }
 
-// The same without a lock, told the time.
+// BenchmarkLimiterAt does the same without a lock, with a given time.
 func BenchmarkLimiterAt(b *testing.B) {
 	limiters, names := limitersOf()
 	began := time.Now()
@@ -52,10 +51,10 @@ func limitersOf() (map[string]*rate.Limiter, []string) {
 	return limiters, names
 }
 
-// One rule of tenants.
+// BenchmarkTake has one rule of tenants.
 func BenchmarkTake(b *testing.B) { take(b, rule(types.ScopeTenant, types.UnitRequests)) }
 
-// One of peers, one of keys, and one of tenants that counts bytes.
+// BenchmarkTakeThree has one rule of peers, one of keys, and one of tenants that counts bytes.
 func BenchmarkTakeThree(b *testing.B) {
 	take(b, rule(types.ScopePeer, types.UnitRequests), rule(types.ScopeKey, types.UnitRequests), rule(types.ScopeTenant, types.UnitBytes))
 }

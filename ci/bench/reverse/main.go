@@ -1,7 +1,7 @@
-// reverse is the proxy of Go's standard library, httputil.ReverseProxy, with a transport
-// that keeps its connections and a pool of buffers, behind one token bucket of
-// golang.org/x/time/rate. It writes its address to standard output; SIGTERM makes it
-// finish what is in, as http.Server.Shutdown does, and end.
+// reverse is the proxy of Go's standard library, httputil.ReverseProxy, with a transport that
+// keeps its connections and a pool of buffers, behind one token bucket of golang.org/x/time/rate.
+// It prints its address; SIGTERM makes it finish running requests with http.Server.Shutdown, and
+// end.
 package main
 
 import (
@@ -79,7 +79,7 @@ func handler(to string, limit *rate.Limiter) http.Handler {
 	})
 }
 
-// buffers are those that answers are copied through.
+// buffers is a pool of buffers for answers.
 type buffers struct{ pool sync.Pool }
 
 func (b *buffers) Get() []byte {

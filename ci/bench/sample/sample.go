@@ -1,4 +1,4 @@
-// Package sample is what one run of a measurement saw, and what several say together.
+// Package sample has the results of one run of a measurement, and statistics over several.
 package sample
 
 import (
@@ -6,45 +6,45 @@ import (
 	"time"
 )
 
-// Sample is one run. Programs write it to standard output as JSON.
+// Sample is one run. Programs print it as JSON.
 type Sample struct {
-	All     uint64        // answers, those outside of the measured time included
+	All     uint64        // answers, including those outside of the measured time
 	Counted uint64        // answers in the measured time
 	Took    time.Duration // the measured time
-	P50     time.Duration // of requests that began in it
+	P50     time.Duration // of requests that began in the measured time
 	P99     time.Duration
 	P999    time.Duration
 	Max     time.Duration
 
-	CPU       time.Duration // user and system, of what is measured
-	Over      uint64        // the requests that it was used for
-	Generator time.Duration // CPU of who asked, where that is another process
-	Strangers float64       // share of the machine that others took
+	CPU       time.Duration // user and system, of the measured program
+	Over      uint64        // requests for which it was used
+	Generator time.Duration // CPU of the load generator, if that is another process
+	OtherLoad float64       // share of the machine used by other processes
 
-	Bytes  float64  // of the journal, a request
+	Bytes  float64  // of the journal, per request
 	Tenths []Sample // the run in ten parts
 }
 
-// A Figure is one number of a sample.
+// A Figure is a number of a sample.
 type Figure func(*Sample) float64
 
-// Rate is requests a second, CPU microseconds a request, P50 and P99 microseconds.
+// Rate is requests per second, CPU is microseconds per request, P50 and P99 are microseconds.
 func Rate(s *Sample) float64      { return float64(s.Counted) / s.Took.Seconds() }
 func CPU(s *Sample) float64       { return micros(s.CPU) / float64(max(1, s.Over)) }
 func P50(s *Sample) float64       { return micros(s.P50) }
 func P99(s *Sample) float64       { return micros(s.P99) }
 func Bytes(s *Sample) float64     { return s.Bytes }
-func Strangers(s *Sample) float64 { return s.Strangers }
+func OtherLoad(s *Sample) float64 { return s.OtherLoad }
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// Series is the runs of one thing, one a round.
+// Series has the runs of one program, one per round.
 type Series []Sample
 
 // Spread is the least, the median and the most of a figure.
 type Spread struct{ Least, Median, Most float64 }
 
-// Of is the spread of numbers; of none it is nothing.
+// Of returns the spread of numbers; zero if there are none.
 func Of(all []float64) (s Spread) {
 	if len(all) == 0 {
 		return s
@@ -58,7 +58,7 @@ func Of(all []float64) (s Spread) {
 	return s
 }
 
-// Spread is that of a figure over the rounds.
+// Spread returns that of a figure over the rounds.
 func (s Series) Spread(f Figure) Spread {
 	all := make([]float64, len(s))
 	for i := range s {
@@ -67,8 +67,8 @@ func (s Series) Spread(f Figure) Spread {
 	return Of(all)
 }
 
-// Ratio is the spread of a figure of s to that of other, each within one round: what
-// the machine does to both falls out.
+// Ratio returns the spread of the ratio of a figure of s to that of other in the same round:
+// effects of the machine on both cancel out.
 func (s Series) Ratio(other Series, f Figure) Spread {
 	var all []float64
 	for i := range min(len(s), len(other)) {

@@ -14,9 +14,9 @@ func rates(of ...uint64) (s sample.Series) {
 	return s
 }
 
-// TestRatio: within rounds, so that a slow round of both changes nothing; the median of
-// an even number lies between the middle two.
-func TestRatio(t *testing.T) {
+// TestRatioIsPerRound: a slow round of both changes nothing; the median of an even number is
+// between the middle two.
+func TestRatioIsPerRound(t *testing.T) {
 	ours, theirs := rates(600, 60, 400), rates(100, 10, 100)
 	if got := ours.Ratio(theirs, sample.Rate); got != (sample.Spread{Least: 4, Median: 6, Most: 6}) {
 		t.Errorf("ratio %+v", got)
@@ -28,6 +28,6 @@ func TestRatio(t *testing.T) {
 		t.Errorf("CPU %+v", got)
 	}
 	if got := ours.Ratio(nil, sample.Rate); got != (sample.Spread{}) {
-		t.Errorf("a ratio to nothing is %+v", got)
+		t.Errorf("a ratio to an empty series is %+v", got)
 	}
 }

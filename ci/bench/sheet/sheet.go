@@ -1,7 +1,8 @@
-// Package sheet writes what was measured as a page that a reader can judge by.
+// Package sheet writes the measurements as a page.
 package sheet
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,43 +10,44 @@ import (
 
 // Sheet is the page.
 type Sheet struct {
+	Head     string // begin of the page; empty: that of the wallet and the gateway
 	Facts    []Fact
 	Sections []Section
 	Goals    []Goal
 	Missing  []string // what was not measured, and why
 }
 
-// A Fact is what the numbers depend on.
+// A Fact is something that affects the numbers.
 type Fact struct{ What, Is string }
 
 // A Section is one measurement.
 type Section struct {
 	Title string
-	Text  string // what was done, exactly
+	Text  string // what was done
 	Head  []string
 	Rows  [][]string
 }
 
-// A Goal is a number that was to be reached.
+// A Goal is a number to be reached.
 type Goal struct {
 	What string
 	Want Bound
 	Got  float64
-	Unit string  // behind the numbers: "×", " s", " B"
-	CPU  float64 // the same by CPU a request, where that says something; else 0
+	Unit string  // after the numbers: "×", " s", " B"
+	CPU  float64 // the same by CPU per request, if that is meaningful; otherwise 0
 }
 
-// A Bound is at least or at most a number.
+// A Bound is a lower or upper limit.
 type Bound struct {
 	Number float64
 	Most   bool
 }
 
-// Least and Most are the two bounds.
+// Least and Most return the two kinds of bounds.
 func Least(n float64) Bound { return Bound{Number: n} }
 func Most(n float64) Bound  { return Bound{Number: n, Most: true} }
 
-// Met reports that the goal was reached.
+// Met reports whether the goal was reached.
 func (g Goal) Met() bool {
 	if g.Want.Most {
 		return g.Got <= g.Want.Number
@@ -68,7 +70,7 @@ func (g Goal) row() []string {
 	return []string{g.What, sign + Number(g.Want.Number) + g.Unit, Number(g.Got) + g.Unit, verdict, byCPU}
 }
 
-// Number is n in three digits that count, and none behind the point beyond 100.
+// Number formats n with three significant digits, and without decimals above 100.
 func Number(n float64) string {
 	switch {
 	case n < 0:
@@ -84,7 +86,7 @@ func Number(n float64) string {
 	}
 }
 
-// Count is n as people write it.
+// Count formats n with separators.
 func Count(n int) string { return thousands(strconv.Itoa(n)) }
 
 func thousands(digits string) string {
@@ -94,10 +96,10 @@ func thousands(digits string) string {
 	return digits
 }
 
-// String is the page in Markdown.
+// String returns the page in Markdown.
 func (s *Sheet) String() string {
 	var b strings.Builder
-	b.WriteString(head)
+	b.WriteString(cmp.Or(s.Head, head))
 	var facts [][]string
 	for _, f := range s.Facts {
 		facts = append(facts, []string{f.What, f.Is})

@@ -7,7 +7,7 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-// TestGoal: a bound is met at the bound, and missed beyond it on its own side.
+// TestGoal: a bound is met at the bound, and missed on its other side.
 func TestGoal(t *testing.T) {
 	for _, c := range []struct {
 		want sheet.Bound
@@ -32,8 +32,8 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// TestPage: a missed goal and what was not measured stand where nobody overlooks them.
-func TestPage(t *testing.T) {
+// TestPageShowsMissedGoals: a missed goal and missing measurements are prominent.
+func TestPageShowsMissedGoals(t *testing.T) {
 	page := (&sheet.Sheet{
 		Facts:    []sheet.Fact{{"machine", "2 cores"}},
 		Goals:    []sheet.Goal{{"fast", sheet.Least(5), 4, "×", 6}, {"short", sheet.Most(2), 1, " s", 0}},

@@ -1,5 +1,4 @@
-// Package socket is TCP on loopback for programs of one thread: epoll, and calls that
-// never block.
+// Package socket is TCP on loopback for single-threaded programs: epoll, and non-blocking calls.
 package socket
 
 import (
@@ -11,13 +10,13 @@ import (
 	"unsafe"
 )
 
-// Poll waits for many sockets at once. Each has a number, by which it is told of.
+// Poll waits for many sockets. Each has a number, which Wait reports.
 type Poll struct {
 	fd     int
 	events []syscall.EpollEvent
 }
 
-// New is a poll of no socket.
+// New returns a poll without sockets.
 func New() (*Poll, error) {
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil {
@@ -26,12 +25,12 @@ func New() (*Poll, error) {
 	return &Poll{fd: fd, events: make([]syscall.EpollEvent, 256)}, nil
 }
 
-// Add waits for fd from now on: until it can be read, or also until it is connected.
+// Add adds fd: until it can be read, or also until it is connected.
 func (p *Poll) Add(fd, number int, connecting bool) error {
 	return p.set(syscall.EPOLL_CTL_ADD, fd, number, connecting)
 }
 
-// Connected waits no longer for fd to be connected.
+// Connected stops waiting for fd to be connected.
 func (p *Poll) Connected(fd, number int) error {
 	return p.set(syscall.EPOLL_CTL_MOD, fd, number, false)
 }
@@ -47,10 +46,10 @@ func (p *Poll) set(how, fd, number int, connecting bool) error {
 	return nil
 }
 
-const epollPwait2 = 441 // of every architecture; package syscall is older
+const epollPwait2 = 441 // on every architecture; package syscall is older
 
-// Wait calls each with the number of every socket at which something happens. Quiet:
-// nothing did, within d.
+// Wait calls each with the number of every ready socket. quiet reports that none was ready within
+// d.
 func (p *Poll) Wait(d time.Duration, each func(number int) error) (quiet bool, err error) {
 	span := syscall.NsecToTimespec(int64(max(0, d)))
 	n, _, errno := syscall.Syscall6(epollPwait2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)),
@@ -69,12 +68,12 @@ func (p *Poll) Wait(d time.Duration, each func(number int) error) (quiet bool, e
 	return n == 0, nil
 }
 
-// Close ends the poll, and none of its sockets.
+// Close closes the poll, but not its sockets.
 func (p *Poll) Close() {
-	_ = syscall.Close(p.fd) // nothing is owed any more
+	_ = syscall.Close(p.fd) // nothing is in flight
 }
 
-// Dial begins a connection. It may be connecting still.
+// Dial starts a connection, which may still be connecting.
 func Dial(to netip.AddrPort) (fd int, connecting bool, err error) {
 	fd, err = stream()
 	if err != nil {
@@ -90,7 +89,7 @@ func Dial(to netip.AddrPort) (fd int, connecting bool, err error) {
 	return fd, false, nil
 }
 
-// Failed is how a connection that was connecting came out; nil: it is there.
+// Failed returns the result of a connection attempt; nil: connected.
 func Failed(fd int) error {
 	n, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ERROR)
 	if err == nil && n != 0 {
@@ -99,7 +98,7 @@ func Failed(fd int) error {
 	return err
 }
 
-// Listen takes connections at a free port of 127.0.0.1.
+// Listen listens on a free port of 127.0.0.1.
 func Listen() (fd, port int, err error) {
 	fd, err = stream()
 	if err != nil {
@@ -113,7 +112,7 @@ func Listen() (fd, port int, err error) {
 	return fd, at.(*syscall.SockaddrInet4).Port, nil
 }
 
-// Accept is the next connection, and whether there was one.
+// Accept returns the next connection, if there is one.
 func Accept(listener int) (fd int, ok bool, err error) {
 	fd, _, err = syscall.Accept4(listener, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
 	switch {
@@ -133,7 +132,7 @@ func stream() (int, error) {
 	return fd, atOnce(fd)
 }
 
-// atOnce sends what is written as it is written.
+// atOnce disables Nagle's algorithm.
 func atOnce(fd int) error {
 	return syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 }

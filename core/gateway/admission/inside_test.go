@@ -10,7 +10,7 @@ import (
 	"macronode/core/types"
 )
 
-// full has guests in all states: at work, lost, waiting.
+// full returns an admission with requests in all states: in progress, revoked, waiting.
 func full() Admit {
 	l := Limits{Places: 5, Quantum: 100, Weights: [types.NumClasses]uint64{10, 5, 1}, Least: 1, Wait: time.Second, Routes: []int{4}}
 	for f := range l.Facets {
@@ -52,7 +52,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, r, func() types.Hash64 { return a.HashInto(0) }, "due: where it stands among those that are due")
 }
 
-// TestCheckFinds: what Check names is found.
+// TestCheckFinds: Check finds each broken invariant.
 func TestCheckFinds(t *testing.T) {
 	for want, spoil := range map[string]func(*Admit){
 		"A1: ": func(a *Admit) { a.rows[1].state = lost },

@@ -13,9 +13,9 @@ import (
 	twin "macronode/models/admission"
 )
 
-// change draws other limits for the house and its twin: those who are in stay, but who waits
-// in a class that has no weight any more.
-func change(t *rapid.T, now types.Instant, a *admission.Admit, m *twin.House, l *admission.Limits) {
+// change draws other limits for admission and its model. Admitted requests stay; waiting ones of a class without
+// weight are rejected.
+func change(t *rapid.T, now types.Instant, a *admission.Admit, m *twin.Admission, l *admission.Limits) {
 	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 	m.Permits, m.Queue, m.Flow = n("permits", 0, 4), n("queue", 1, 4), n("flow", 1, 4)
 	m.Wait = time.Duration(n("wait", 0, 50)) * time.Millisecond
@@ -50,8 +50,8 @@ func change(t *rapid.T, now types.Instant, a *admission.Admit, m *twin.House, l 
 	}
 }
 
-// permitShares draws how many permits classes and flows may have.
-func permitShares(t *rapid.T, m *twin.House, l *admission.Limits) {
+// permitShares draws the shares of classes and flows.
+func permitShares(t *rapid.T, m *twin.Admission, l *admission.Limits) {
 	var of admission.Facet
 	of.FlowPermits = rapid.IntRange(0, 3).Draw(t, "flow permits")
 	for c := range of.ClassPermits {
@@ -63,8 +63,8 @@ func permitShares(t *rapid.T, m *twin.House, l *admission.Limits) {
 	m.FlowPermits, m.ClassPermits = of.FlowPermits, of.ClassPermits
 }
 
-// TestRenewOfNothing: a change to the same limits changes nothing.
-func TestRenewOfNothing(t *testing.T) {
+// TestRenewWithSameLimits changes nothing.
+func TestRenewWithSameLimits(t *testing.T) {
 	a := admission.New(limits(), 1)
 	for slot := range uint32(6) {
 		in := event.Admit{Ticket: types.NewTicket(slot, 1), Class: types.ClassAuthed, Tenant: types.Tenant(1 + slot/2), Key: 1, Route: uint16(slot % 2), TimeLeft: time.Second}
@@ -81,8 +81,8 @@ func TestRenewOfNothing(t *testing.T) {
 	}
 }
 
-// TestRenewOfTheLine: parts of bodies wait by the new quantum, and by the new weights.
-func TestRenewOfTheLine(t *testing.T) {
+// TestRenewAppliesToStreams: waiting reservations use the new quantum and the new weights.
+func TestRenewAppliesToStreams(t *testing.T) {
 	l := limits()
 	a, tickets := admission.New(l, 1), []types.Ticket(nil)
 	for slot := range uint32(2) {
@@ -109,10 +109,10 @@ func TestRenewOfTheLine(t *testing.T) {
 	}
 }
 
-// TestWhatWaitsPaysByTheNewQuantum: who waits with what was a quantum is charged a new one,
-// and given back no more than that; so he goes as often as whoever costs what he really moved.
-func TestWhatWaitsPaysByTheNewQuantum(t *testing.T) {
-	l := roomy(200, 1000, 1)
+// TestQueuedRequestsPayNewQuantum: a request that was queued with the old quantum is charged the new one, and gets
+// back at most that. So its flow gets turns by its actual cost.
+func TestQueuedRequestsPayNewQuantum(t *testing.T) {
+	l := looseLimits(200, 1000, 1)
 	a := admission.New(l, 1)
 	for n := range uint32(l.Places) {
 		tenant, bytes := types.Tenant(1+n%2), []int64{-1, 50}[n%2]
@@ -131,8 +131,8 @@ func TestWhatWaitsPaysByTheNewQuantum(t *testing.T) {
 	}
 }
 
-// TestRenewKeepsItsOwn: what is changed in the routes that it was told changes nothing.
-func TestRenewKeepsItsOwn(t *testing.T) {
+// TestRenewCopiesRoutes: a later change of the caller's slice changes nothing.
+func TestRenewCopiesRoutes(t *testing.T) {
 	l := limits()
 	a, in := admission.New(l, 1), event.Admit{Ticket: types.NewTicket(0, 1), Class: types.ClassAuthed, Tenant: 1, Key: 1, Route: 1, TimeLeft: time.Second}
 	l.Routes = []int{0, 1}

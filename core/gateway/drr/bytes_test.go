@@ -7,8 +7,8 @@ import (
 	"macronode/core/gateway/drr"
 )
 
-// TestBytes: a queue takes what it says.
+// TestBytes: a queue takes the memory that Bytes returns.
 func TestBytes(t *testing.T) {
 	l := limits(100_000)
-	memcheck.Says(t, "places", drr.Bytes(l), func() drr.Queue { return drr.New(l, 1) })
+	memcheck.Check(t, "places", drr.Bytes(l), func() drr.Queue { return drr.New(l, 1) })
 }

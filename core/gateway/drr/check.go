@@ -6,8 +6,7 @@ import (
 	"macronode/core/types"
 )
 
-// each yields all items in the order of the classes, of each its rings, of each flow its
-// first to its last.
+// each yields all items in the order of the classes, of the rings of a class, and of the flow from first to last.
 func (q *Queue) each(yield func(f types.Flow, at, place uint32)) {
 	for c := range q.classes {
 		q.eachOf(&q.classes[c].ready, yield)
@@ -26,7 +25,7 @@ func (q *Queue) eachOf(r *ring, yield func(f types.Flow, at, place uint32)) {
 	}
 }
 
-// HashInto is h after all of q: what is queued in which order, and who may spend what.
+// HashInto mixes all of q into h: the queued items in their order, and the deficits.
 func (q *Queue) HashInto(h types.Hash64) types.Hash64 {
 	h = q.most.HashInto(q.limits.HashInto(h)).Mix(uint64(q.turn)).Mix(uint64(q.queued))
 	for i := range q.classes {
@@ -63,7 +62,7 @@ func (q *Queue) Check() error {
 	if err := q.known.Check(); err != nil {
 		return fmt.Errorf("drr: %w", err)
 	}
-	var fewSeen, few = [128]bool{}, [128]uint32{} // most that is checked behind every step is small
+	var fewSeen, few = [128]bool{}, [128]uint32{} // most checked queues are small
 	seen, queued := fewSeen[:], few[:]
 	if len(q.items) > len(seen) || len(q.flows) > len(queued) {
 		seen, queued = make([]bool, len(q.items)), make([]uint32, len(q.flows))
@@ -101,7 +100,7 @@ func (q *Queue) Check() error {
 	return q.checkUse(queued)
 }
 
-// checkUse is F6.
+// checkUse checks F6.
 func (q *Queue) checkUse(queued []uint32) error {
 	var out [types.NumClasses]uint32
 	known := 0
@@ -150,7 +149,7 @@ func (q *Queue) checkClass(of types.Class, there uint32, queued []uint32) error 
 	return q.checkRing(of, &c.parked, true, queued)
 }
 
-// checkRing looks at the flows of one ring of a class.
+// checkRing checks the flows of one ring of a class.
 func (q *Queue) checkRing(of types.Class, r *ring, parked bool, queued []uint32) error {
 	quantum, at := int64(q.limits.Quantum), r.first
 	for range r.flows {

@@ -8,7 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// full has two flows of a class that wait, and one of another that has begun its turn.
+// full returns a queue with two waiting flows of one class, and one of another class that has begun its turn.
 func full(t *testing.T) Queue {
 	l := Limits{Places: 5, Queue: 5, Class: [types.NumClasses]int{5, 5, 5}, Flow: 5, Quantum: 100, Weights: [types.NumClasses]uint64{2, 1, 1},
 		Shares: Shares{Class: [types.NumClasses]int{5, 4, 3}, Flow: 2}}
@@ -44,7 +44,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &q.flows[0].deficit, func() types.Hash64 { return q.HashInto(0) })
 }
 
-// TestCheckFinds: what Check names is found.
+// TestCheckFinds: Check finds each broken invariant.
 func TestCheckFinds(t *testing.T) {
 	for _, c := range []struct {
 		want  string

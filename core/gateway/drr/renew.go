@@ -2,11 +2,9 @@ package drr
 
 import "macronode/core/types"
 
-// Renew puts limits in the place of those that are; the places stay as many. Who waits
-// stays, also beyond a bound that is less now: nobody is queued there until there is room.
-// Turns go on by the new weights and the new quantum: what was saved by larger ones, or is
-// to be paid, is no more than they let it be. Of a class that is not served any more
-// nobody may wait: Unserved says who does.
+// Renew replaces the limits; the number of slots stays. Queued items stay, also beyond a lower limit; nothing is
+// queued there until there is room. Turns continue with the new weights and quantum, and deficits are capped to
+// them. In a class that is not served any more no item may wait: Unserved returns those.
 func (q *Queue) Renew(l Limits) {
 	l.check()
 	types.Assert(l.Places == q.limits.Places && (l.Shares.Flow == 0) == (q.limits.Shares.Flow == 0), "drr: other places, or shares where there were none")
@@ -21,7 +19,7 @@ func (q *Queue) Renew(l Limits) {
 	for of := range q.classes {
 		c := &q.classes[of]
 		q.most.class[of] = max(q.most.class[of], int(c.queued))
-		turns := uint64(1) // what is left of a turn
+		turns := uint64(1) // the rest of a turn
 		if c.visited {
 			turns += l.Weights[of]
 		}
@@ -44,7 +42,7 @@ func (q *Queue) Renew(l Limits) {
 	q.most.shares(q)
 }
 
-// repark parks the flows of c that the shares let use no more, and unparks those that may.
+// repark parks the flows of c that have reached their share, and unparks those that have not.
 func (q *Queue) repark(c *class) {
 	for _, parked := range [...]bool{true, false} {
 		r := c.ring(parked)
@@ -57,7 +55,7 @@ func (q *Queue) repark(c *class) {
 	}
 }
 
-// shares raises the bounds to what is in use.
+// shares raises the limits to what is in use.
 func (b *bounds) shares(q *Queue) {
 	if q.limits.Shares.Flow == 0 {
 		return
@@ -72,7 +70,7 @@ func (b *bounds) shares(q *Queue) {
 	}
 }
 
-// Unserved takes one who waits out of a class without weight; false when there is none.
+// Unserved removes and returns an item of a class without weight; false if there is none.
 func (q *Queue) Unserved() (place uint32, any bool) {
 	for of := range q.classes {
 		if c := &q.classes[of]; c.queued > 0 && q.limits.Weights[of] == 0 {
@@ -82,7 +80,7 @@ func (q *Queue) Unserved() (place uint32, any bool) {
 	return 0, false
 }
 
-// bounds are how much may be queued.
+// bounds are the limits of queued items.
 type bounds struct {
 	queue int
 	class [types.NumClasses]int
@@ -97,7 +95,7 @@ func (l *Limits) check() {
 	types.Assert(l.Queue <= l.Places, "drr: a queue longer than its places")
 }
 
-// HashInto is h after all of l.
+// HashInto mixes l into h.
 func (l *Limits) HashInto(h types.Hash64) types.Hash64 {
 	b := l.bounds()
 	h = b.HashInto(h).Mix(uint64(l.Places)).Mix(l.Quantum)
@@ -107,7 +105,7 @@ func (l *Limits) HashInto(h types.Hash64) types.Hash64 {
 	return h
 }
 
-// HashInto is h after all of b.
+// HashInto mixes b into h.
 func (b *bounds) HashInto(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(b.queue)).Mix(uint64(b.flow)).Mix(uint64(b.inUse.Flow))
 	for c, n := range b.class {

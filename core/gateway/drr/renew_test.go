@@ -10,8 +10,7 @@ import (
 	twin "macronode/models/drr"
 )
 
-// change draws other limits for the queue and its twin, and takes out who is not served any
-// more.
+// change draws other limits for the queue and its model, and removes the items that are not served any more.
 func change(t *rapid.T, q *drr.Queue, m *twin.Queue, l *drr.Limits) {
 	l.Queue, l.Flow = rapid.IntRange(1, l.Places).Draw(t, "queue"), rapid.IntRange(1, 5).Draw(t, "flow")
 	l.Quantum = rapid.Uint64Range(1, 2*quantum).Draw(t, "quantum")
@@ -38,8 +37,8 @@ func change(t *rapid.T, q *drr.Queue, m *twin.Queue, l *drr.Limits) {
 	}
 }
 
-// TestRenewOfNothing: a change to the same limits changes nothing, wherever turns stand.
-func TestRenewOfNothing(t *testing.T) {
+// TestRenewWithSameLimits changes nothing, at any point of a turn.
+func TestRenewWithSameLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits(12)
 		q := drr.New(l, 1)

@@ -2,16 +2,16 @@ package drr
 
 import "macronode/core/types"
 
-// Shares are how many items that Next has taken may be in use at once, until Return. A class
-// may use its own and shares it with the classes behind it, so that something is left for who
-// comes before them: where internal, authed and anon have 10, 9 and 5, those without a key
-// use 5 at most, and together with those who have shown one 9.
+// Shares limit how many items that Next has returned may be in use at once, until Return. A class may use its
+// share together with the lower classes, so that something is left for higher ones. For example, if internal,
+// authed and anon have 10, 9 and 5, anonymous requests use at most 5, and authenticated and anonymous ones
+// together at most 9.
 type Shares struct {
 	Class [types.NumClasses]int
-	Flow  int // 0: what is taken is not counted, and the queue has no shares
+	Flow  int // 0: items in use are not counted, and the queue has no shares
 }
 
-// Ready reports that an item waits that may go.
+// Ready reports whether an item is queued that may be served.
 func (q *Queue) Ready() bool {
 	for c := range types.NumClasses {
 		if q.ready(c) {
@@ -21,12 +21,12 @@ func (q *Queue) Ready() bool {
 	return false
 }
 
-// ready reports that an item of a class waits that may go.
+// ready reports whether an item of a class is queued that may be served.
 func (q *Queue) ready(c types.Class) bool {
 	return q.classes[c].ready.flows > 0 && q.room(c)
 }
 
-// room reports that the shares let a class use one more.
+// room reports whether the shares allow a class one more.
 func (q *Queue) room(c types.Class) bool {
 	if q.limits.Shares.Flow == 0 {
 		return true
@@ -41,7 +41,7 @@ func (q *Queue) room(c types.Class) bool {
 	return true
 }
 
-// full reports that a flow uses its share.
+// full reports whether a flow has reached its share.
 func (q *Queue) full(f *flow) bool {
 	return q.limits.Shares.Flow > 0 && int(f.out) >= q.limits.Shares.Flow
 }
@@ -56,8 +56,7 @@ func (q *Queue) use(c *class, at uint32) {
 	q.park(c, at)
 }
 
-// park puts a flow into the ring where it belongs. What a flow that is parked had saved it
-// has no more; what it owes it still owes.
+// park moves a flow to the ring where it belongs. A parked flow loses its positive deficit and keeps its debt.
 func (q *Queue) park(c *class, at uint32) {
 	f := &q.flows[at]
 	full := q.full(f)
@@ -71,7 +70,7 @@ func (q *Queue) park(c *class, at uint32) {
 	q.enter(c.ring(full), at)
 }
 
-// Return ends the use of an item of a flow that Next has taken.
+// Return ends the use of an item of a flow.
 func (q *Queue) Return(f types.Flow) {
 	at, known := q.known.Find(f)
 	types.Assert(known && q.flows[at].out > 0, "drr: returned what is not in use")
@@ -82,14 +81,14 @@ func (q *Queue) Return(f types.Flow) {
 	q.forget(at)
 }
 
-// forget drops a flow that has nothing queued and nothing in use.
+// forget drops a flow with nothing queued and nothing in use.
 func (q *Queue) forget(at uint32) {
 	if f := &q.flows[at]; f.queued == 0 && f.out == 0 {
 		q.known.Drop(at)
 	}
 }
 
-// InUse is how many items are in use.
+// InUse returns how many items are in use.
 func (q *Queue) InUse() (n int) {
 	for c := range q.classes {
 		n += int(q.classes[c].out)
@@ -97,8 +96,8 @@ func (q *Queue) InUse() (n int) {
 	return n
 }
 
-// Evict takes an item out of the queue that will not be served, the first of the first class
-// that has any; false when there is none.
+// Evict removes an item that will not be served, the first of the first class that has any; false if there is
+// none.
 func (q *Queue) Evict() (place uint32, any bool) {
 	for c := range types.NumClasses {
 		if q.classes[c].queued > 0 {
@@ -108,7 +107,7 @@ func (q *Queue) Evict() (place uint32, any bool) {
 	return 0, false
 }
 
-// evict takes an item of c out, which has one.
+// evict removes an item of c, which has one.
 func (q *Queue) evict(of types.Class) (place uint32) {
 	c := &q.classes[of]
 	place = q.flows[c.ring(c.ready.flows == 0).first].head

@@ -7,8 +7,8 @@ import (
 	"macronode/core/gateway/policycheck"
 )
 
-// TestPartialIsReported ends a rehearsal at many limits: while histories are left out the result
-// is partial, and with enough steps it is not.
+// TestPartialIsReported ends a check at several limits. While histories are left out, the result
+// is partial; with enough steps it is not.
 func TestPartialIsReported(t *testing.T) {
 	c, to := config(), gate()
 	to.MaxWait, to.Version = 10*time.Millisecond, 2

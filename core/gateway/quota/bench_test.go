@@ -8,7 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// three are the rules of an ordinary gateway: of its peers, its keys and its tenants.
+// three returns the rules of an ordinary gateway: for peers, keys and tenants.
 func three() []quota.Rule {
 	return []quota.Rule{
 		{Scope: types.ScopePeer, Rate: 1 << 40, Every: time.Second, Burst: 1 << 20, Classes: quota.AllClasses},
@@ -17,36 +17,36 @@ func three() []quota.Rule {
 	}
 }
 
-func whoOf(i int) quota.Subject {
+func subjectOf(i int) quota.Subject {
 	return quota.Subject{Class: types.ClassAuthed, Peer: types.NameHash{byte(i), byte(i >> 8)}, Key: types.KeyID(1 + i), Tenant: types.Tenant(1 + i&255)}
 }
 
-// The cost of one decision: three rules, 1,024 keys of 256 tenants.
+// BenchmarkTake is one decision: three rules, 1,024 keys of 256 tenants.
 func BenchmarkTake(b *testing.B) {
 	q := quota.New(three(), quota.Limits{Peers: 65536, Keys: 1024, Tenants: 256}, 7)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		if v := q.Take(types.Instant(i)*1000, whoOf(i&1023), 100); v.Refused {
+		if v := q.Take(types.Instant(i)*1000, subjectOf(i&1023), 100); v.Refused {
 			b.Fatal(v)
 		}
 	}
 }
 
-// The same of one rule of tenants.
+// BenchmarkTakeTenant is one decision of one rule of tenants.
 func BenchmarkTakeTenant(b *testing.B) {
 	rules := []quota.Rule{{Scope: types.ScopeTenant, Rate: 1 << 40, Every: time.Second, Burst: 1 << 20, Classes: quota.AllClasses}}
 	q := quota.New(rules, quota.Limits{Tenants: 256}, 7)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := range b.N {
-		if v := q.Take(types.Instant(i)*1000, whoOf(i&255), 100); v.Refused {
+		if v := q.Take(types.Instant(i)*1000, subjectOf(i&255), 100); v.Refused {
 			b.Fatal(v)
 		}
 	}
 }
 
-// A flood: every request says that it is of another peer, and none is idle.
+// BenchmarkFlood sends every request from another peer; no row is idle.
 func BenchmarkFlood(b *testing.B) {
 	rules := []quota.Rule{{Scope: types.ScopePeer, Rate: 1, Every: time.Hour, Burst: 1, Classes: quota.AllClasses}}
 	q := quota.New(rules, quota.Limits{Peers: 65536}, 7)
@@ -57,7 +57,7 @@ func BenchmarkFlood(b *testing.B) {
 	}
 }
 
-// The pace of the instance.
+// BenchmarkNextSpend is the pace of the instance.
 func BenchmarkNextSpend(b *testing.B) {
 	rules := []quota.Rule{{Scope: types.ScopeInstance, Rate: 5000, Every: time.Second, Burst: 100, Classes: quota.AllClasses}}
 	q := quota.New(rules, quota.Limits{}, 7)
@@ -70,7 +70,7 @@ func BenchmarkNextSpend(b *testing.B) {
 	}
 }
 
-// BenchmarkRenew: a change of what 65,536 peers are counted by, all of whom have counters.
+// BenchmarkRenew changes the rules of 65,536 peers, all of which have counters.
 func BenchmarkRenew(b *testing.B) {
 	const peers = 1 << 16
 	rules := [2][]quota.Rule{}
@@ -90,20 +90,19 @@ func BenchmarkRenew(b *testing.B) {
 	}
 }
 
-// BenchmarkTakeBesideHeldBodies: a request comes while 1,000 others of its tenant hold a part
-// of a body.
+// BenchmarkTakeBesideHeldBodies admits a request while 1,000 others of its tenant hold bytes.
 func BenchmarkTakeBesideHeldBodies(b *testing.B) {
 	const held = 1000
 	rules := []quota.Rule{{Scope: types.ScopeTenant, Unit: types.UnitBytes, Rate: 1 << 20, Every: time.Second, Burst: 1 << 20, Classes: quota.AllClasses}}
 	q := quota.New(rules, quota.Limits{Tenants: 256, Slots: held}, 7)
-	who := quota.Subject{Class: types.ClassAuthed, Key: 1, Tenant: 1}
+	caller := quota.Subject{Class: types.ClassAuthed, Key: 1, Tenant: 1}
 	for place := range uint32(held) {
-		q.Admit(0, place, who, 0)
+		q.Admit(0, place, caller, 0)
 		q.ChargeInstance(0, place)
 		q.ReservePart(0, place, 64<<10, time.Hour)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		q.Take(0, who, 0)
+		q.Take(0, caller, 0)
 	}
 }

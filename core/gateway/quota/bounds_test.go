@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-// within reports had ≤ burst + rate·t/every, in whole numbers.
+// within reports whether had ≤ burst + rate·t/every, without rounding.
 func within(had uint64, r quota.Rule, t time.Duration) bool {
 	most := new(big.Int).Add(product(r.Burst, uint64(r.Every)), product(r.Rate, uint64(t)))
 	return product(had, uint64(r.Every)).Cmp(most) <= 0
@@ -21,10 +21,10 @@ func product(a, b uint64) *big.Int {
 	return new(big.Int).Mul(new(big.Int).SetUint64(a), new(big.Int).SetUint64(b))
 }
 
-// TestBounds: over any schedule nobody has more than burst + rate·t; and who never backs
-// off, asking at each instant until it is refused and coming again before its burst is
-// whole, has all of that but the part of one that is on its way.
-func TestBounds(t *testing.T) {
+// TestRateIsABound: over any schedule a subject gets at most burst + rate·t. A subject that asks
+// at each instant until it is rejected, and asks again before its burst is full, gets all of that
+// except a fraction of a unit.
+func TestRateIsABound(t *testing.T) {
 	hungry := 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := quota.Rule{Scope: types.ScopePeer, Classes: quota.AllClasses,
@@ -33,7 +33,7 @@ func TestBounds(t *testing.T) {
 			Burst: rapid.Uint64Range(2, 20).Draw(t, "burst")}
 		q := quota.New([]quota.Rule{r}, quota.Limits{Peers: 1}, 1)
 		began := rapid.SampledFrom([]types.Instant{0, types.Instant(century)}).Draw(t, "began")
-		soon := int64(uint64(r.Every) * (r.Burst - 1) / r.Rate) // before the burst is whole
+		soon := int64(uint64(r.Every) * (r.Burst - 1) / r.Rate) // before the burst is full
 		had, now, lost := uint64(0), began, false
 		for i := range rapid.IntRange(1, 40).Draw(t, "times") {
 			step := rapid.OneOf(rapid.Int64Range(0, soon), rapid.Int64Range(0, 2*soon+2)).Draw(t, "step")
@@ -57,17 +57,17 @@ func TestBounds(t *testing.T) {
 		}
 	})
 	if hungry == 0 {
-		t.Error("nobody never backed off")
+		t.Error("no subject asked without pause")
 	}
 }
 
-// TestLongRun: rates of one an hour, and of ten gigabytes a second, are exact over a
-// century: who comes when it is told has the n-th when burst + rate·t first holds it.
-func TestLongRun(t *testing.T) {
+// TestRateIsExactForACentury: rates of one an hour and of ten gigabytes a second are exact over a
+// century. A caller that waits for RetryAfter gets unit n when burst + rate·t first holds it.
+func TestRateIsExactForACentury(t *testing.T) {
 	for _, c := range []struct {
 		rate  uint64
 		every time.Duration
-		bytes uint64 // each time; half of the burst
+		bytes uint64 // per request; half of the burst
 	}{{1, time.Hour, 1}, {10_000_000_000, time.Second, 123_456_789_012_345}, {7, 3 * time.Second, 1 << 20}, {quota.MaxRate - 1, time.Second, 1 << 62}} {
 		r := quota.Rule{Scope: types.ScopePeer, Unit: types.UnitBytes, Rate: c.rate, Every: c.every, Burst: 2 * c.bytes, Classes: quota.AllClasses}
 		if err := r.Check(); err != nil {
@@ -81,7 +81,7 @@ func TestLongRun(t *testing.T) {
 				last = now
 				times++
 			} else if now = now.Add(v.RetryAfter); v.RetryAfter <= 0 {
-				t.Fatalf("%+v: refused at %d, and when to come is not told", r, now)
+				t.Fatalf("%+v: rejected at %d without RetryAfter", r, now)
 			}
 		}
 		wants := product(times-2, c.bytes)
@@ -92,28 +92,28 @@ func TestLongRun(t *testing.T) {
 	}
 }
 
-// TestRefusedChangesNothing: what is refused is as if it had not been asked.
-func TestRefusedChangesNothing(t *testing.T) {
+// TestRejectionChangesNothing: a rejected request changes no counter.
+func TestRejectionChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newTwins(t, map[string]int{})
+		w := newWalk(t, map[string]int{})
 		w.live = quota.New(w.rules, quota.Limits{Peers: 8, Keys: 8, Tenants: 8}, 1)
 		for range 30 {
-			who, bytes := w.drawWho(), w.drawBytes()
+			caller, bytes := w.drawSubject(), w.drawBytes()
 			if w.pass(t); rapid.Bool().Draw(t, "charge") {
-				w.live.Charge(w.now, who, bytes)
+				w.live.Charge(w.now, caller, bytes)
 			}
-			w.live.Charge(w.now, who, 0) // time goes on
+			w.live.Charge(w.now, caller, 0) // advance the time
 			was := w.live.Hash()
-			if v := w.live.Take(w.now, who, bytes); v.Refused && w.live.Hash() != was {
+			if v := w.live.Take(w.now, caller, bytes); v.Refused && w.live.Hash() != was {
 				t.Fatalf("%+v changed what is counted", v)
 			}
 		}
 	})
 }
 
-// TestStrangersChangeNothing: what is said to those who have a key is the same whatever
-// those without do, under whatever address, whatever tenant they claim.
-func TestStrangersChangeNothing(t *testing.T) {
+// TestPeersDoNotAffectKeys: the results of callers with a key do not depend on requests without a
+// key, whatever address or tenant those claim.
+func TestPeersDoNotAffectKeys(t *testing.T) {
 	refused := 0
 	rapid.Check(t, func(t *rapid.T) {
 		rules := []quota.Rule{{Scope: types.ScopePeer, Rate: 1, Every: time.Second, Burst: 2, Classes: quota.ClassSetOf(types.ClassAnon)}}
@@ -124,22 +124,22 @@ func TestStrangersChangeNothing(t *testing.T) {
 		}
 		l := quota.Limits{Peers: 2, Keys: rapid.IntRange(0, 3).Draw(t, "keys"), Tenants: rapid.IntRange(0, 3).Draw(t, "tenants")}
 		alone, beset := quota.New(rules, l, 1), quota.New(rules, l, 1)
-		w := &twins{T: t}
+		w := &walk{T: t}
 		for range 30 {
 			w.now = w.now.Add(rapid.SampledFrom([]time.Duration{0, 1, time.Second, time.Hour}).Draw(t, "step"))
-			for range rapid.IntRange(0, 5).Draw(t, "strangers") {
-				who := w.drawWho()
-				who.Class, who.Key = types.Class(rapid.IntRange(0, 2).Draw(t, "class")), 0
-				beset.Take(w.now, who, w.drawBytes())
-				beset.Charge(w.now, who, w.drawBytes())
+			for range rapid.IntRange(0, 5).Draw(t, "keyless") {
+				caller := w.drawSubject()
+				caller.Class, caller.Key = types.Class(rapid.IntRange(0, 2).Draw(t, "class")), 0
+				beset.Take(w.now, caller, w.drawBytes())
+				beset.Charge(w.now, caller, w.drawBytes())
 			}
-			who, bytes := w.drawWho(), w.drawBytes()
-			if who.Class = types.ClassAuthed; who.Key == 0 {
+			caller, bytes := w.drawSubject(), w.drawBytes()
+			if caller.Class = types.ClassAuthed; caller.Key == 0 {
 				continue
 			}
-			v, want := beset.Take(w.now, who, bytes), alone.Take(w.now, who, bytes)
+			v, want := beset.Take(w.now, caller, bytes), alone.Take(w.now, caller, bytes)
 			if v != want {
-				t.Fatalf("%+v among strangers, %+v alone", v, want)
+				t.Fatalf("%+v beside requests without a key, %+v alone", v, want)
 			}
 			if v.Refused {
 				refused++
@@ -147,18 +147,19 @@ func TestStrangersChangeNothing(t *testing.T) {
 		}
 		for i, r := range rules {
 			if r.Scope != types.ScopePeer && beset.Shared(i+1) != alone.Shared(i+1) {
-				t.Fatalf("rule %d: strangers ask for it", i+1)
+				t.Fatalf("rule %d applies to requests without a key", i+1)
 			}
 		}
 	})
 	if refused == 0 {
-		t.Error("nobody was ever refused")
+		t.Error("no request was ever rejected")
 	}
 }
 
-// TestAfter: who comes behind so many goes no earlier than it says, and where there is one
-// rule, no later than a nanosecond for each of those before it, which go at whole ones.
-func TestAfter(t *testing.T) {
+// TestAdmitTimeIsALowerBound: a request behind others is admitted no earlier than AdmitTime. With
+// one rule it is at most a nanosecond later for each request before it, because those are
+// admitted at whole nanoseconds.
+func TestAdmitTimeIsALowerBound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []quota.Rule
 		for range rapid.IntRange(1, 3).Draw(t, "rules") {

@@ -9,8 +9,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestBytes: counters take what they say, of each of their limits.
-func TestBytes(t *testing.T) {
+// TestBytesMatchesMemory shows that Bytes is the memory of the counters, for each limit.
+func TestBytesMatchesMemory(t *testing.T) {
 	rules := []quota.Rule{}
 	for _, scope := range []types.QuotaScope{types.ScopePeer, types.ScopeKey, types.ScopeTenant} {
 		rules = append(rules, quota.Rule{Scope: scope, Rate: 1, Every: time.Second, Burst: 1, Classes: quota.ClassSetOf(types.ClassAuthed)})
@@ -21,6 +21,6 @@ func TestBytes(t *testing.T) {
 		"tenants": {Peers: 1, Keys: 1, Tenants: 100_000, Slots: 1},
 		"places":  {Peers: 1, Keys: 1, Tenants: 1, Slots: 100_000},
 	} {
-		memcheck.Says(t, name, quota.Bytes(rules, l), func() quota.Quota { return quota.New(rules, l, 1) })
+		memcheck.Check(t, name, quota.Bytes(rules, l), func() quota.Quota { return quota.New(rules, l, 1) })
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"macronode/core/types"
 )
 
-// Hash identifies the rules and what is counted by them.
+// Hash identifies the rules and their counters.
 func (q *Quota) Hash() types.Hash64 {
 	h := types.Hash64(0).Mix(uint64(q.latest))
 	for i := range q.gauges {
@@ -23,20 +23,20 @@ func (q *Quota) Hash() types.Hash64 {
 
 // CopyTo overwrites dst, reusing its memory.
 func (q *Quota) CopyTo(dst *Quota) {
-	gauges, tabs, tables, heldOf := append(dst.gauges[:0], q.gauges...), append(dst.charges[:0], q.charges...), dst.tables, dst.heldOf
+	gauges, charges, tables, heldOf := append(dst.gauges[:0], q.gauges...), append(dst.charges[:0], q.charges...), dst.tables, dst.heldOf
 	for i := range q.tables {
 		q.tables[i].copyTo(&tables[i])
 		q.heldOf[i].copyTo(&heldOf[i])
 	}
 	*dst = *q
-	dst.gauges, dst.charges, dst.tables, dst.heldOf = gauges, tabs, tables, heldOf
+	dst.gauges, dst.charges, dst.tables, dst.heldOf = gauges, charges, tables, heldOf
 }
 
 // Check returns the first invariant that does not hold.
 func (q *Quota) Check() error {
 	for i, end := range q.common {
 		if end.zero() {
-			continue // nobody asked it
+			continue // not used
 		}
 		if err := q.checkEnd(i, end); err != nil {
 			return err
@@ -57,8 +57,8 @@ func (q *Quota) Check() error {
 	return q.checkCharges()
 }
 
-// slots is of each scope the rules that count, in the order of their counters in a row, and
-// behind them one that there is not.
+// slots returns, for each scope, the rules that count, in the order of their counters in a row,
+// followed by an invalid rule.
 func (q *Quota) slots() (rules [types.NumQuotaScopes][MaxRules]int) {
 	for scope := range rules {
 		for slot := range rules[scope] {
@@ -75,7 +75,7 @@ func (q *Quota) slots() (rules [types.NumQuotaScopes][MaxRules]int) {
 	return rules
 }
 
-// checkEnd looks at a counter of a rule.
+// checkEnd checks a counter of a rule.
 func (q *Quota) checkEnd(rule int, end nanos) error {
 	switch {
 	case rule >= len(q.gauges) || q.gauges[rule].Rate == 0 || end.part >= q.gauges[rule].Rate:

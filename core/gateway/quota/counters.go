@@ -8,16 +8,16 @@ import (
 	"macronode/core/types"
 )
 
-// Looks is at how many rows the hand looks to find one that is idle, in one step.
+// Looks is the number of rows that one sweep visits to find an idle one.
 const Looks = 8
 
-// subjectKey is who is counted within a scope: a number, or a digest.
+// subjectKey identifies a subject within a scope: a number or a digest.
 type subjectKey struct{ of, rest uint64 }
 
-// HashInto is h after all of s.
+// HashInto mixes s into h.
 func (s subjectKey) HashInto(h types.Hash64) types.Hash64 { return h.Mix(s.of).Mix(s.rest) }
 
-// key is whom a scope counts a request for.
+// key returns the subject for which a scope counts a request.
 func (w *Subject) key(scope types.QuotaScope) subjectKey {
 	switch scope {
 	case types.ScopeKey:
@@ -29,22 +29,22 @@ func (w *Subject) key(scope types.QuotaScope) subjectKey {
 	}
 }
 
-// noValue is what a row has beside its subject: its counters stand in ends.
+// noValue is the value of a row: its counters are in times.
 type noValue struct{}
 
-// HashInto is h.
+// HashInto returns h.
 func (noValue) HashInto(h types.Hash64) types.Hash64 { return h }
 
-// counters are those of the subjects of one scope: for each rule of the scope the point
-// at which the subject has had nothing, which GCRA calls the theoretical arrival time. A
-// row whose points are all past says no more than none: it may leave, and who comes
-// again has lost nothing and won nothing.
+// counters are the counters of the subjects of one scope: for each rule of the scope, the point
+// in time at which the subject has used nothing, which GCRA calls the theoretical arrival time.
+// If all points of a row are past, the row is idle and may be removed: without it the results are
+// the same.
 type counters struct {
 	rows    table.Pool[subjectKey, noValue]
 	width   int     // rules of the scope that count
-	times   []nanos // width of each place; zero: nothing was counted. A row has one that is not
+	times   []nanos // width of each place; zero: nothing was counted. A row has at least one that is not zero
 	sum     types.Hash64
-	sweepAt uint32 // the place at which it looked last
+	sweepAt uint32 // the place at which the next sweep starts
 }
 
 func newCounters(rows, width int, seed types.Hash64) counters {
@@ -61,23 +61,23 @@ func countersBytes(rows, width int) int64 {
 	return table.PoolBytes[subjectKey, noValue](rows) + table.SliceBytes[nanos](rows*width)
 }
 
-// row are the counters at a place.
+// row returns the counters at a place.
 func (c *counters) row(place uint32) []nanos {
 	return c.times[int(place)*c.width : (int(place)+1)*c.width]
 }
 
-// endHash is that of a counter of whom, which is all of a row's subject and which counter
-// it is; one that counts nothing has none.
-func endHash(whom types.Hash64, end nanos) types.Hash64 {
+// endHash is the hash of a counter. subject identifies the subject and the counter; a zero counter
+// has no hash.
+func endHash(subject types.Hash64, end nanos) types.Hash64 {
 	if end.zero() {
 		return 0
 	}
-	return end.HashInto(whom)
+	return end.HashInto(subject)
 }
 
-func whom(s subjectKey, slot int) types.Hash64 { return s.HashInto(types.Hash64(slot)) }
+func subject(s subjectKey, slot int) types.Hash64 { return s.HashInto(types.Hash64(slot)) }
 
-// find is the place of a subject's row, fresh or shares.
+// find returns the place of a subject's row, newRow or sharedRow.
 func (c *counters) find(s subjectKey, now types.Instant) uint32 {
 	if place, ok := c.rows.Find(s); ok {
 		return place
@@ -91,16 +91,16 @@ func (c *counters) find(s subjectKey, now types.Instant) uint32 {
 	return newRow
 }
 
-// set moves one counter of a row.
+// set changes one counter of a row.
 func (c *counters) set(place uint32, slot int, end nanos) {
 	s, _ := c.rows.Row(place)
 	was := &c.times[int(place)*c.width+slot]
-	h := whom(s, slot)
+	h := subject(s, slot)
 	c.sum += endHash(h, end) - endHash(h, *was)
 	*was = end
 }
 
-// idle reports that none of a row's counters counts anything any more.
+// idle reports whether all counters of a row are past.
 func (c *counters) idle(place uint32, now types.Instant) bool {
 	for _, end := range c.row(place) {
 		if (nanos{ns: int64(now)}).less(end) {
@@ -110,7 +110,7 @@ func (c *counters) idle(place uint32, now types.Instant) bool {
 	return true
 }
 
-// taken reports that a row stands at a place.
+// taken reports whether there is a row at a place.
 func (c *counters) taken(place uint32) bool {
 	for _, end := range c.row(place) {
 		if !end.zero() {
@@ -120,7 +120,7 @@ func (c *counters) taken(place uint32) bool {
 	return false
 }
 
-// sweep looks at some rows, in turn, and lets those go that are idle.
+// sweep visits some rows, in turn, and removes idle ones.
 func (c *counters) sweep(now types.Instant) {
 	places := c.rows.Capacity()
 	for range min(Looks, places) {
@@ -149,7 +149,8 @@ func (c *counters) copyTo(dst *counters) {
 	dst.width, dst.times, dst.sum, dst.sweepAt = c.width, ends, c.sum, c.sweepAt
 }
 
-// check calls each for every counter, and says what of the table does not hold.
+// check calls each for every counter, and returns the first invariant of the table that does not
+// hold.
 func (c *counters) check(each func(s subjectKey, slot int, end nanos) error) error {
 	if err := c.rows.Check(); err != nil {
 		return err
@@ -163,10 +164,10 @@ func (c *counters) check(each func(s subjectKey, slot int, end nanos) error) err
 		held++
 		s, _ := c.rows.Row(place)
 		if at, ok := c.rows.Find(s); !ok || at != place {
-			return errors.New("G1: counters stand where no row is")
+			return errors.New("G1: a place without a row has counters")
 		}
 		for slot, end := range c.row(place) {
-			sum += endHash(whom(s, slot), end)
+			sum += endHash(subject(s, slot), end)
 			if end.zero() {
 				continue
 			}

@@ -7,16 +7,15 @@ import (
 	"macronode/core/types"
 )
 
-// nanos is a point or a length of time by a rule's own measure: whole nanoseconds, and
-// parts of one, of which the rule's Rate make one. What a unit costs is so a whole number
-// of parts for every rule, and nothing is ever rounded: after a hundred years a rate is
-// still what it says.
+// nanos is a point or a length of time in the measure of a rule: whole nanoseconds, and parts of
+// one. The rule's Rate parts are one nanosecond. So the cost of a unit is a whole number of parts
+// for every rule, and nothing is rounded: a rate is exact for a century.
 type nanos struct {
 	ns   int64
 	part uint64
 }
 
-// HashInto is h after all of e.
+// HashInto mixes e into h.
 func (e nanos) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(e.ns)).Mix(e.part) }
 
 func (e nanos) zero() bool { return e == nanos{} }
@@ -25,7 +24,7 @@ func (e nanos) less(than nanos) bool {
 	return e.ns < than.ns || e.ns == than.ns && e.part < than.part
 }
 
-// plus is e and d, by the measure of a rate.
+// plus returns e + d in the measure of a rate.
 func (e nanos) plus(d nanos, rate uint64) nanos {
 	e.ns, e.part = e.ns+d.ns, e.part+d.part
 	if e.part >= rate {
@@ -34,7 +33,7 @@ func (e nanos) plus(d nanos, rate uint64) nanos {
 	return e
 }
 
-// minus is e without d, which is no more.
+// minus returns e - d. d is at most e.
 func (e nanos) minus(d nanos, rate uint64) nanos {
 	if e.part < d.part {
 		e.ns, e.part = e.ns-1, e.part+rate
@@ -42,7 +41,7 @@ func (e nanos) minus(d nanos, rate uint64) nanos {
 	return nanos{e.ns - d.ns, e.part - d.part}
 }
 
-// smaller of two.
+// smaller returns the smaller of two.
 func smaller(a, b nanos) nanos {
 	if b.less(a) {
 		return b
@@ -50,7 +49,7 @@ func smaller(a, b nanos) nanos {
 	return a
 }
 
-// larger of two.
+// larger returns the larger of two.
 func larger(a, b nanos) nanos {
 	if a.less(b) {
 		return b
@@ -58,7 +57,7 @@ func larger(a, b nanos) nanos {
 	return a
 }
 
-// ceil is the first whole nanosecond that is not before e.
+// ceil returns the first whole nanosecond that is not before e.
 func (e nanos) ceil() time.Duration {
 	if e.part > 0 {
 		return time.Duration(e.ns + 1)
@@ -66,7 +65,7 @@ func (e nanos) ceil() time.Duration {
 	return time.Duration(e.ns)
 }
 
-// times is what so many units cost, at every / rate each, or most where that is more.
+// times returns the cost of a number of units at every / rate each, at most most.
 func times(many uint64, every time.Duration, rate uint64, most nanos) nanos {
 	hi, lo := bits.Mul64(many, uint64(every))
 	if hi >= rate {
@@ -79,8 +78,8 @@ func times(many uint64, every time.Duration, rate uint64, most nanos) nanos {
 	return nanos{int64(ns), part}
 }
 
-// units is how many whole ones e pays for, at every / rate each: the other way round.
-// The caller has seen that e is no more than a burst costs.
+// units returns how many whole units e pays for at every / rate each: the inverse of times. e is
+// at most the cost of a burst.
 func units(e nanos, every time.Duration, rate uint64) uint64 {
 	hi, lo := bits.Mul64(uint64(e.ns), rate)
 	lo, carry := bits.Add64(lo, e.part, 0)

@@ -46,7 +46,7 @@ func (h *heldSums) of(s subjectKey, slot int) uint64 {
 	return 0
 }
 
-// add counts bytes, more than none, that begin to be held of a subject's counter.
+// add counts bytes, at least one, that begin to be held of a subject's counter.
 func (h *heldSums) add(s subjectKey, slot int, bytes uint64) {
 	place, ok := h.rows.Find(s)
 	if !ok {
@@ -79,7 +79,7 @@ func (h *heldSums) copyTo(dst *heldSums) {
 	dst.width, dst.sums = h.width, sums
 }
 
-// startHolding holds the last bytes that a request was charged, more than none.
+// startHolding holds the last bytes, at least one, that a request was charged.
 func (q *Quota) startHolding(t *charge, bytes uint64) {
 	t.held = bytes
 	q.openCharges++
@@ -90,11 +90,11 @@ func (q *Quota) startHolding(t *charge, bytes uint64) {
 			q.heldCommon[i] += bytes
 			continue
 		}
-		q.heldOf[g.Scope].add(t.who.key(g.Scope), g.slot, bytes)
+		q.heldOf[g.Scope].add(t.caller.key(g.Scope), g.slot, bytes)
 	}
 }
 
-// stopHolding lets go what is held of a request, if anything is.
+// stopHolding releases the held bytes of a request, if there are any.
 func (q *Quota) stopHolding(t *charge) {
 	if t.held == 0 {
 		return
@@ -106,7 +106,7 @@ func (q *Quota) stopHolding(t *charge) {
 			q.heldCommon[i] -= t.held
 			continue
 		}
-		q.heldOf[g.Scope].remove(t.who.key(g.Scope), g.slot, t.held)
+		q.heldOf[g.Scope].remove(t.caller.key(g.Scope), g.slot, t.held)
 	}
 	t.held = 0
 	q.openCharges--
@@ -115,7 +115,7 @@ func (q *Quota) stopHolding(t *charge) {
 // heldRules returns the rules, bit i is rule i, of whose counters a request holds bytes. Shadow
 // rules hold nothing; neither does a rule that was changed after the bytes were charged.
 func (q *Quota) heldRules(t *charge) (rules uint16) {
-	for m := q.rulesFor(&t.who) & q.bytes; m != 0; m &= m - 1 {
+	for m := q.rulesFor(&t.caller) & q.bytes; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
 		if g.Shadow || g.Rate == 0 || t.since>>i&1 == 1 && t.new(t.held) < t.held {
@@ -126,23 +126,23 @@ func (q *Quota) heldRules(t *charge) (rules uint16) {
 	return rules
 }
 
-// isCommonTo reports that a request is counted by the one counter of the rule, and not by that
-// of a subject.
+// isCommonTo reports whether a request is counted by the rule's single counter, and not by the
+// counter of a subject.
 func (g *gauge) isCommonTo(t *charge) bool {
 	return g.Scope == types.ScopeRoute || g.Scope == types.ScopePeer && t.common
 }
 
-// heldBytes returns how many bytes are held of the counter of a rule by which the request
-// at hand is counted.
+// heldBytes returns how many bytes are held of the counter of a rule that counts the current
+// request.
 func (q *Quota) heldBytes(rule int) uint64 {
 	g, f := &q.gauges[rule], &q.asked
 	if g.Scope == types.ScopeRoute || g.Scope == types.ScopePeer && f.places[types.ScopePeer] == sharedRow {
 		return q.heldCommon[rule]
 	}
-	return q.heldOf[g.Scope].of(f.who.key(g.Scope), g.slot)
+	return q.heldOf[g.Scope].of(f.caller.key(g.Scope), g.slot)
 }
 
-// rebuildHeld adds all sums up again, after the rules have changed.
+// rebuildHeld recomputes all sums after the rules have changed.
 func (q *Quota) rebuildHeld(widths [types.NumQuotaScopes]int) {
 	if q.openCharges == 0 && q.hasHeldWidths(widths) {
 		return
@@ -173,8 +173,8 @@ func (q *Quota) heldRows(scope types.QuotaScope) int {
 	return heldRowsOf(scope, q.limits)
 }
 
-// heldRowsOf returns the limit of heldSums of a scope: all places, or none where the scope
-// has no counters of subjects.
+// heldRowsOf returns the limit of heldSums of a scope: all places, or none if the scope has no
+// counters of subjects.
 func heldRowsOf(scope types.QuotaScope, l Limits) int {
 	if scope == types.ScopeInstance || scope == types.ScopeRoute {
 		return 0
@@ -182,7 +182,7 @@ func heldRowsOf(scope types.QuotaScope, l Limits) int {
 	return l.Slots
 }
 
-// checkHeld takes what each request holds from a copy of the sums, which leaves nothing.
+// checkHeld subtracts what each request holds from a copy of the sums; the result must be zero.
 func (q *Quota) checkHeld() error {
 	left, common := [types.NumQuotaScopes]heldSums{}, q.heldCommon
 	for scope := range types.NumQuotaScopes {
@@ -196,26 +196,26 @@ func (q *Quota) checkHeld() error {
 		for m := q.heldRules(t); m != 0; m &= m - 1 {
 			rule := bits.TrailingZeros16(m)
 			g := &q.gauges[rule]
-			of, whose := &left[g.Scope], t.who.key(g.Scope)
+			of, whose := &left[g.Scope], t.caller.key(g.Scope)
 			switch {
 			case g.isCommonTo(t):
 				common[rule] -= t.held
 			case of.of(whose, g.slot) < t.held:
-				return errors.New("G6: less is held of a subject than its tabs hold")
+				return errors.New("G6: less is held of a subject than its charges hold")
 			default:
 				of.remove(whose, g.slot, t.held)
 			}
 		}
 	}
 	if common != [MaxRules]uint64{} {
-		return errors.New("G6: a rule's held bytes are not those of the tabs")
+		return errors.New("G6: a rule's held bytes differ from those of the charges")
 	}
 	for scope := range left {
 		if err := left[scope].rows.Check(); err != nil {
 			return err
 		}
 		if left[scope].rows.Len() > 0 {
-			return errors.New("G6: more is held of a subject than its tabs hold")
+			return errors.New("G6: more is held of a subject than its charges hold")
 		}
 	}
 	return nil

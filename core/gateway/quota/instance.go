@@ -6,14 +6,14 @@ import (
 	"macronode/core/types"
 )
 
-// NextAdmit is the earliest instant, not before now, at which the rules of the instance let one
-// more request of so many bytes go, and the rule, from 1, that is waited for. Never where
-// one has no rate. It is exact: a nanosecond earlier they do not.
+// NextAdmit returns the earliest instant, not before now, at which the rules of the instance
+// admit one more request with a number of bytes, and the rule, from 1, that determines it. It
+// returns Never if a rule has rate 0. The instant is exact to the nanosecond.
 func (q *Quota) NextAdmit(now types.Instant, bytes uint64) (at types.Instant, rule uint8) {
 	return q.next(now, bytes, 1<<MaxRules-1)
 }
 
-// next is Next by some of the rules.
+// next is NextAdmit for some of the rules.
 func (q *Quota) next(now types.Instant, bytes uint64, rules uint16) (at types.Instant, rule uint8) {
 	at = max(now, q.latest)
 	var longest time.Duration
@@ -35,14 +35,14 @@ func (q *Quota) next(now types.Instant, bytes uint64, rules uint16) (at types.In
 	return at.Add(longest), rule
 }
 
-// Spend counts a request that goes against the rules of the instance, and says which
-// shadows would have let it wait: bit i is rule i+1. One that goes before its time is
-// owed: those after it wait longer.
+// Spend charges an admitted request to the rules of the instance. It returns the shadow rules
+// that would have delayed it: bit i is rule i+1. If a request is admitted too early, the
+// difference is owed: later ones wait longer.
 func (q *Quota) Spend(now types.Instant, bytes uint64) (shadow uint16) {
 	return q.pace(now, bytes, q.paces)
 }
 
-// pace charges those of some rules that are of the instance.
+// pace charges some rules of the instance.
 func (q *Quota) pace(now types.Instant, bytes uint64, rules uint16) (shadow uint16) {
 	q.latest = max(now, q.latest)
 	for i := range q.gauges {

@@ -2,9 +2,9 @@ package quota
 
 import "macronode/core/types"
 
-// AdmitTime is the earliest instant at which one more request may go behind so many that wait,
-// by the rules of the instance that count requests; what they bring nobody knows yet. Where
-// several rules pace by turns, it may become later.
+// AdmitTime returns the earliest instant at which one more request is admitted behind a number of
+// waiting ones, by the rules of the instance that count requests. The bytes of those requests are
+// not known yet. If several rules pace in turn, it may become later.
 func (q *Quota) AdmitTime(now types.Instant, ahead int) (at types.Instant) {
 	at = max(now, q.latest)
 	longest := at

@@ -6,19 +6,18 @@ import (
 	"macronode/core/types"
 )
 
-// ApplyPolicy puts rules in the place of those that are; bit i of fresh says that the i-th is
-// another than before. One whose scope, unit and route are the same keeps what it has counted, in
-// units: what was used stays used, and what was owed stays owed. Of what was used no more
-// is believed than the new burst, so that nobody owes for what he was let have; of what
-// was owed no more than comes back in MaxDebt. Any other rule has counted nothing.
+// ApplyPolicy replaces the rules; bit i of fresh marks rule i as a different one. A rule that
+// keeps its scope, unit and route keeps its counters, in units: what was used stays used, and
+// what was owed stays owed. The used part is cut to the new burst, and the debt to what refills
+// in MaxDebt. Any other rule starts without counters.
 //
-// What a request that is in was charged before is given back to rules that were kept alone;
-// what it is charged from now on, to all.
+// What a request was charged before the change is given back only to rules that were kept; what
+// it is charged afterwards is given back to all.
 //
-// So behind a change nobody has more than the new burst and the new rate; and in any time
-// around it nobody more than the larger of the bursts, and of each rate its part.
+// So after a change, a subject gets at most the new burst and the new rate. In any time around
+// the change, it gets at most the larger burst and, of each rate, its part.
 //
-// It allocates where counters of a scope change their number, and looks at all of them.
+// It allocates if the number of counters of a scope changes, and visits all counters.
 func (q *Quota) ApplyPolicy(now types.Instant, rules []Rule, fresh uint16) {
 	types.Assert(CheckRules(rules) == nil, "quota: rules without sense")
 	q.latest = max(now, q.latest)
@@ -59,14 +58,14 @@ func (q *Quota) ApplyPolicy(now types.Instant, rules []Rule, fresh uint16) {
 	q.rebuildHeld(widths)
 }
 
-// change is the gauges before and behind one.
+// change is the gauges before and after a change.
 type change struct {
 	was, is [MaxRules]gauge
 	kept    [MaxRules]bool
 	last    types.Instant
 }
 
-// carry is the counter of a rule behind the change.
+// carry returns the counter of a rule after the change.
 func (c *change) carry(rule int, end nanos) nanos {
 	was, is := &c.was[rule], &c.is[rule]
 	used := nanos{}
@@ -79,8 +78,8 @@ func (c *change) carry(rule int, end nanos) nanos {
 	return nanos{ns: int64(c.last)}.plus(used, is.Rate)
 }
 
-// move gives a scope's counters another width, row by row. One that counts nothing any more
-// leaves.
+// move gives the counters of a scope another width, row by row. It removes rows whose counters
+// are all zero.
 func (c *change) move(from counters, width int, scope types.QuotaScope) counters {
 	to := counters{rows: from.rows, width: width, times: make([]nanos, len(from.times)/from.width*width), sweepAt: from.sweepAt}
 	for place := range uint32(from.rows.Capacity()) {
@@ -102,20 +101,20 @@ func (c *change) move(from counters, width int, scope types.QuotaScope) counters
 	return to
 }
 
-// measures reports that two count by the same measure, in the same counter of a row.
+// measures reports whether two gauges have the same measure, and their counters the same slot.
 func (g *gauge) measures(other *gauge) bool {
 	return g.slot == other.slot && g.Rate == other.Rate && g.Every == other.Every && g.Burst == other.Burst
 }
 
-// carry is what is used of another gauge when so much is used of g.
+// carry converts the used part of g to the measure of another gauge.
 func (g *gauge) carry(to *gauge, used nanos) nanos {
 	had := smaller(used, g.full)
 	owed := used.minus(had, g.Rate)
 	return smaller(smaller(g.exchange(to, had), to.full).plus(g.exchange(to, owed), to.Rate), to.most)
 }
 
-// exchange is the length of as many units by another gauge: to the part, and where that
-// does not come out even the next one; at most the most that it counts to.
+// exchange converts e to the same number of units of another gauge, rounded up to a part and
+// limited to its largest value.
 func (g *gauge) exchange(to *gauge, e nanos) nanos {
 	if e.zero() {
 		return e
@@ -134,11 +133,11 @@ func (g *gauge) exchange(to *gauge, e nanos) nanos {
 	return nanos{int64(ns[0]), part}
 }
 
-// wide is a whole number of 192 bits, the lowest 64 first: as many parts as there may be,
-// at any measure.
+// wide is an unsigned integer of 192 bits, the lowest 64 first: it holds any number of parts in
+// any measure.
 type wide [3]uint64
 
-// times is w × by + more.
+// times returns w × by + more.
 func (w wide) times(by, more uint64) wide {
 	for i := range w {
 		hi, lo := bits.Mul64(w[i], by)
@@ -148,7 +147,7 @@ func (w wide) times(by, more uint64) wide {
 	return w
 }
 
-// over is w / by, and what is left.
+// over returns w / by and the remainder.
 func (w wide) over(by uint64) (wide, uint64) {
 	rest := uint64(0)
 	for i := len(w) - 1; i >= 0; i-- {
@@ -157,7 +156,7 @@ func (w wide) over(by uint64) (wide, uint64) {
 	return w, rest
 }
 
-// HashInto is h after all of r.
+// HashInto mixes r into h.
 func (r Rule) HashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(r.Scope)).Mix(uint64(r.Unit)).Mix(r.Rate).Mix(uint64(r.Every)).Mix(r.Burst).Mix(uint64(r.Classes)).Mix(uint64(r.Route)).MixBool(r.Shadow)
 }

@@ -1,14 +1,16 @@
-// Package quota counts who has had how much, and says no before anything dear is done:
-// GCRA, one point in time a counter.
+// Package quota limits rates per subject before any expensive work. It uses GCRA, the generic
+// cell rate algorithm: a counter is one point in time.
 //
-//	peer, key, tenant, route:  Enter ──all have room──► charged, all of them ──► go ──► Book each further part
-//	                            └──one has not──► none is charged ──► which, and when to come again
-//	instance:                  Next ──► when the next one may go; Go when it goes; Onward, Draw for a further part
-//	                           Settle: given back what was not used; Undo: all of it
+//	peer, key, tenant, route:  Admit ──all rules admit──► all are charged ──► ReservePart for each further part
+//	                            └──one rejects──► none is charged ──► which rule, and RetryAfter
+//	instance:                  NextAdmit ──► when the next request is admitted; ChargeInstance when it is;
+//	                           NextPart, ChargeInstancePart for a further part
+//	                           Finish: the unused part is given back; Undo: everything is
 //
-// A rule of the instance refuses nobody at the door, where a flood of strangers would
-// empty it for everybody: it paces the queue, which decides who is next. One of a route is
-// what its service bears, whoever asks; where strangers may ask, a rule of peers is for them.
+// A rule of the instance does not reject: a flood of requests without a key would exhaust it for
+// every caller. It paces the fair queue, which decides the order. A rule of a route limits the
+// load of its service; if callers without a key may use the route, a rule of peers protects it
+// from them.
 package quota
 
 import (
@@ -20,61 +22,60 @@ import (
 	"macronode/core/types"
 )
 
-// Never is the instant at which a rule that admits nothing admits.
+// Never is the result for a rule that admits nothing.
 const Never = types.Instant(math.MaxInt64)
 
-// Limits are how many subjects of each scope have counters of their own.
+// Limits are the numbers of subjects with their own counters, by scope.
 //
-// A newcomer takes a free row, or that of a subject all of whose counters are idle, of
-// which a hand looks at a few in each step. Where that finds none, it shares one counter of
-// each rule with all others for whom there is no room: together they have what one of them
-// would have. So memory is bounded, nobody who has a row loses what it counts, and those
-// who make up addresses fight over one counter. Each scope has rows of its own: however
-// many peers come, no counter of a key or a tenant leaves or is shared for them.
+// A new subject takes a free row, or the row of a subject all of whose counters are idle; a sweep
+// visits a few rows in each step. If there is none, it shares one counter of each rule with all
+// other subjects without a row; together they get the rate of one. So memory is bounded, a
+// subject with a row loses no counts, and peers with made-up addresses compete for one counter.
+// Each scope has its own rows: peers cannot evict the counters of keys or tenants.
 type Limits struct {
 	Peers   int
-	Keys    int // as many as there may be, and none shares
-	Tenants int // the same
-	Slots   int // of requests that are in: each may have a tab
+	Keys    int // the largest number; a key never shares
+	Tenants int // the largest number; a tenant never shares
+	Slots   int // of requests in progress: each may have a charge
 }
 
 func (l Limits) rows() [types.NumQuotaScopes]int {
 	return [...]int{types.ScopeInstance: 0, types.ScopePeer: l.Peers, types.ScopeKey: l.Keys, types.ScopeTenant: l.Tenants, types.ScopeRoute: 0}
 }
 
-// Subject asks, as far as that was verified.
+// Subject identifies the caller of a request, as far as it was verified.
 type Subject struct {
 	Peer   types.NameHash // digest of the address
-	Key    types.KeyID    // that was verified; 0: none was, and no counter of a key or a tenant is looked at
-	Tenant types.Tenant   // of that key
+	Key    types.KeyID    // verified; 0: no key, so no counter of a key or a tenant applies
+	Tenant types.Tenant   // of the key
 	Class  types.Class
-	Route  uint16 // number of what is asked for; 0: no rule of a route is for it
+	Route  uint16 // number of the route; 0: no rule of a route applies
 }
 
-// A Result is what the rules of all scopes but the instance say of a request.
+// A Result is the outcome of the rules of all scopes but the instance.
 type Result struct {
 	Refused    bool
-	Rule       uint8         // from 1: that refused, the longest; or that has used the largest part of its burst; 0: none
-	Left       uint32        // of that rule, in its unit, whole ones; no more than fit
-	Reset      time.Duration // until it has all of its burst again
-	RetryAfter time.Duration // who comes then is admitted, if nobody else comes; 0: admitted, or never
-	Shadow     uint16        // bit i: rule i+1 would have refused, if it were not a shadow
+	Rule       uint8         // from 1: the rule with the longest wait that rejected; or the one with the largest used part of its burst; 0: none
+	Left       uint32        // of that rule, in whole units
+	Reset      time.Duration // until its burst is full again
+	RetryAfter time.Duration // after it a request is admitted, unless others come first; 0: admitted, or never
+	Shadow     uint16        // bit i: shadow rule i+1 would have rejected
 }
 
 // Quota is the rules and their counters.
 //
 // Invariants:
 //
-//	G1  a row is of one subject of its scope, is found from it, and counts something;
-//	    each rule has a counter of its own in it
-//	G2  no counter is further ahead than its rule's burst and MaxDebt, of the latest now
-//	G3  a counter's parts are fewer than make a nanosecond; a rule without rate counts nothing
-//	G4  each table's sum is that of its counters
-//	G5  no tab holds more than was charged to it, and those that hold any are counted
-//	G6  the sums of held bytes, of each counter, are those of the tabs that hold bytes of it
+//	G1  a row belongs to one subject of its scope, is found by it, and has a nonzero counter;
+//	    each rule has its own counter in it
+//	G2  a counter is at most its rule's burst and MaxDebt ahead of the latest now
+//	G3  a counter's parts are less than a nanosecond; a rule with rate 0 has zero counters
+//	G4  each table's sum is the sum of its counters
+//	G5  a charge holds at most what was charged to it, and open charges are counted
+//	G6  the held bytes of each counter are the sum over the charges that hold bytes of it
 type Quota struct {
 	gauges  []gauge
-	applies [types.NumClasses]uint16 // bit i: rule i is for that class, and not of the instance
+	applies [types.NumClasses]uint16 // bit i: rule i applies to that class, and is not of the instance
 	keyed   uint16                   // bit i: rule i is of keys or tenants
 	routed  uint16                   // bit i: rule i is of a route
 	paces   uint16                   // bit i: rule i is of the instance
@@ -82,20 +83,20 @@ type Quota struct {
 
 	limits Limits
 	seed   types.Hash64                   // places rows in tables
-	latest types.Instant                  // the latest now: time does not go back
-	tables [types.NumQuotaScopes]counters // of the instance and of routes none
-	common [MaxRules]nanos                // of a rule of the instance or of a route its counter, of others what those share who have no row
+	latest types.Instant                  // the latest now: time never decreases
+	tables [types.NumQuotaScopes]counters // none for the instance and routes
+	common [MaxRules]nanos                // of an instance or route rule its counter, of other rules the counter shared by subjects without a row
 
-	shared [MaxRules]uint64 // how often a rule's common counter was asked: told, never decides
-	asked  lookup           // what is asked in this step: nothing of it is read in another
+	shared [MaxRules]uint64 // how often a rule's common counter was used: reported, never decides
+	asked  lookup           // of the current step; never read in another
 
-	charges     []charge // of the places of requests
-	openCharges int      // tabs that hold something
+	charges     []charge // by place of the request
+	openCharges int      // charges that hold something
 	heldCommon  [MaxRules]uint64
-	heldOf      [types.NumQuotaScopes]heldSums // of the instance and of routes none
+	heldOf      [types.NumQuotaScopes]heldSums // none for the instance and routes
 }
 
-// New has counted nothing. The rules are checked; seed places rows in tables.
+// New returns a quota without counts. The rules are checked; seed places rows in tables.
 func New(rules []Rule, l Limits, seed types.Hash64) Quota {
 	types.Assert(CheckRules(rules) == nil, "quota: rules without sense")
 	q := Quota{limits: l, seed: seed, gauges: make([]gauge, 0, MaxRules), charges: make([]charge, l.Slots)}
@@ -108,12 +109,12 @@ func New(rules []Rule, l Limits, seed types.Hash64) Quota {
 	return q
 }
 
-// fresh are the counters of a scope that have counted nothing.
+// fresh returns the empty counters of a scope.
 func (q *Quota) fresh(scope types.QuotaScope, width int) counters {
 	return newCounters(q.limits.rows()[scope], width, q.seed.Mix(uint64(scope)))
 }
 
-// install makes gauges of rules, and notes whom each is for.
+// install makes gauges of rules and computes which rules apply to which requests.
 func (q *Quota) install(rules []Rule) {
 	q.gauges, q.applies, q.keyed, q.routed, q.bytes, q.paces = q.gauges[:0], [types.NumClasses]uint16{}, 0, 0, 0, 0
 	for i, r := range rules {
@@ -149,7 +150,7 @@ func Bytes(rules []Rule, l Limits) (sum int64) {
 	return sum + table.SliceBytes[gauge](MaxRules) + table.SliceBytes[charge](l.Slots)
 }
 
-// widthsOf is how many rules of each scope count.
+// widthsOf returns how many rules of each scope count.
 func widthsOf(rules []Rule) (widths [types.NumQuotaScopes]int) {
 	for _, r := range rules {
 		if r.Rate > 0 {
@@ -159,84 +160,83 @@ func widthsOf(rules []Rule) (widths [types.NumQuotaScopes]int) {
 	return widths
 }
 
-// Take asks for one request that says it brings so many bytes. All rules that apply are
-// looked at; then all are charged, or, where one refuses, none. More than a burst at once
-// is admitted when all of the burst is there, and owed: what comes next waits for it.
-func (q *Quota) Take(now types.Instant, who Subject, bytes uint64) (v Result) {
-	q.find(now, &who, bytes, q.rulesFor(&who), false)
+// Take decides on one request that declares a number of bytes. All rules that apply are checked;
+// then all are charged, or none if one rejects. A request larger than the burst is admitted when
+// the burst is full. The excess is owed, and later requests wait for it.
+func (q *Quota) Take(now types.Instant, caller Subject, bytes uint64) (v Result) {
+	q.find(now, &caller, bytes, q.rulesFor(&caller), false)
 	q.checkRules(&v)
 	switch {
 	case !v.Refused:
-		q.charge(&who, &v)
+		q.charge(&caller, &v)
 	case v.RetryAfter > 0:
 		v.RetryAfter += time.Duration(q.latest - now)
 	}
 	return v
 }
 
-// Charge counts bytes that a request turned out to have beyond what Take was told. It
-// refuses nobody, for they are had: they are owed, and the next one waits. What is owed is
-// not bounded by the burst, or who does not say how much comes would have it for nothing;
-// it is by MaxDebt, so that no mistake shuts anybody out for longer than a day.
-func (q *Quota) Charge(now types.Instant, who Subject, bytes uint64) {
+// Charge charges bytes that a request used in excess of those declared to Take. It never rejects,
+// because the bytes are used: they are owed, and later requests wait. The debt is not bounded by
+// the burst, otherwise undeclared bytes would be free. It is bounded by MaxDebt, so that a
+// mistake blocks a subject for at most a day.
+func (q *Quota) Charge(now types.Instant, caller Subject, bytes uint64) {
 	q.latest = max(now, q.latest)
-	q.owe(&who, bytes, false)
+	q.owe(&caller, bytes, false)
 	q.pace(now, bytes, q.bytes)
 }
 
-// owe is Charge but for the instance.
-func (q *Quota) owe(who *Subject, bytes uint64, common bool) {
-	q.find(q.latest, who, bytes, q.rulesFor(who)&q.bytes, common)
+// owe is Charge without the instance.
+func (q *Quota) owe(caller *Subject, bytes uint64, common bool) {
+	q.find(q.latest, caller, bytes, q.rulesFor(caller)&q.bytes, common)
 	var v Result
 	q.checkRules(&v)
-	q.charge(who, &v) // whatever it is
+	q.charge(caller, &v) // even if it rejects
 }
 
-// Shared is how often those who have no row of their own asked the counter that they share
-// under a rule, from 1.
+// Shared returns how often the shared counter of a rule, from 1, was used.
 func (q *Quota) Shared(rule int) uint64 { return q.shared[rule-1] }
 
-// Subjects is how many subjects of a scope have counters.
+// Subjects returns how many subjects of a scope have counters.
 func (q *Quota) Subjects(scope types.QuotaScope) int { return q.tables[scope].rows.Len() }
 
-// rulesFor are the rules that apply to one.
-func (q *Quota) rulesFor(who *Subject) uint16 {
-	types.Assert(who.Key == 0 || who.Tenant != 0, "quota: a key of nobody")
-	rules := q.applies[who.Class]
-	if who.Key == 0 {
+// rulesFor returns the rules that apply to a request.
+func (q *Quota) rulesFor(caller *Subject) uint16 {
+	types.Assert(caller.Key == 0 || caller.Tenant != 0, "quota: a key without a tenant")
+	rules := q.applies[caller.Class]
+	if caller.Key == 0 {
 		rules &^= q.keyed
 	}
 	for m := rules & q.routed; m != 0; m &= m - 1 {
-		if i := bits.TrailingZeros16(m); q.gauges[i].Route != who.Route {
+		if i := bits.TrailingZeros16(m); q.gauges[i].Route != caller.Route {
 			rules &^= 1 << i
 		}
 	}
 	return rules
 }
 
-// lookup is where the counters of a request stand, and where they would.
+// lookup is the position of a request's counters.
 type lookup struct {
-	who         Subject
+	caller      Subject
 	bytes       uint64
 	rules       uint16
 	places      [types.NumQuotaScopes]uint32 // of the row in a scope's table, or one of those below
-	afterCharge [MaxRules]nanos              // what would be used of each rule
+	afterCharge [MaxRules]nanos              // the used part of each rule after the charge
 }
 
 const (
 	notSearched = math.MaxUint32     // not looked for
-	newRow      = math.MaxUint32 - 1 // there is none, and there is room for one
-	sharedRow   = math.MaxUint32 - 2 // there is none, nor room
-	ruleRow     = math.MaxUint32 - 3 // the rule has one counter, whoever asks
+	newRow      = math.MaxUint32 - 1 // none exists, and a row is free
+	sharedRow   = math.MaxUint32 - 2 // none exists, and no row is free
+	ruleRow     = math.MaxUint32 - 3 // the rule has a single counter
 )
 
-// find looks for the counters of a request, and for room where there are none yet. It
-// changes none: only what is idle may leave, and the hand moves. With common, a peer is
-// counted by what those share who have no counter of their own.
-func (q *Quota) find(now types.Instant, who *Subject, bytes uint64, rules uint16, common bool) {
+// find finds the counters of a request, and room for missing ones. It changes no counter; only
+// idle rows are removed, and the sweep advances. With common, the peer is counted by the shared
+// counter.
+func (q *Quota) find(now types.Instant, caller *Subject, bytes uint64, rules uint16, common bool) {
 	q.latest = max(now, q.latest)
 	f := &q.asked
-	f.who, f.bytes, f.rules = *who, bytes, rules
+	f.caller, f.bytes, f.rules = *caller, bytes, rules
 	f.places = [...]uint32{notSearched, notSearched, notSearched, notSearched, types.ScopeRoute: ruleRow}
 	for m := rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
@@ -248,7 +248,7 @@ func (q *Quota) find(now types.Instant, who *Subject, bytes uint64, rules uint16
 			f.places[g.Scope] = sharedRow
 		}
 		if f.places[g.Scope] == notSearched {
-			f.places[g.Scope] = q.tables[g.Scope].find(who.key(g.Scope), q.latest)
+			f.places[g.Scope] = q.tables[g.Scope].find(caller.key(g.Scope), q.latest)
 		}
 		if f.places[g.Scope] == sharedRow {
 			q.shared[i]++
@@ -256,7 +256,7 @@ func (q *Quota) find(now types.Instant, who *Subject, bytes uint64, rules uint16
 	}
 }
 
-// used is how much a request's counter of a rule has taken.
+// used returns the used part of a request's counter of a rule.
 func (q *Quota) used(rule int) nanos {
 	g := &q.gauges[rule]
 	if g.Rate == 0 {
@@ -272,8 +272,8 @@ func (q *Quota) used(rule int) nanos {
 	}
 }
 
-// checkRules looks at all rules of a request. Of those that refuse it tells the one that
-// does so for longest.
+// checkRules checks all rules of a request. Of those that reject, it reports the one with the
+// longest wait.
 func (q *Quota) checkRules(v *Result) {
 	f := &q.asked
 	refuses, longest := -1, time.Duration(0)
@@ -303,42 +303,42 @@ func (q *Quota) checkRules(v *Result) {
 	v.report(refuses, &q.gauges[refuses], q.free(refuses, q.used(refuses)))
 }
 
-// report is what callers are told of a rule of which so much is used.
+// report sets what callers see of a rule.
 func (v *Result) report(rule int, g *gauge, used nanos) {
 	v.Rule, v.Left, v.Reset = uint8(rule+1), uint32(min(g.left(used), math.MaxUint32)), used.ceil()
 }
 
-// charge counts a request against all its rules, and tells the one of them that has used
-// the largest part of its burst, to the nanosecond.
-func (q *Quota) charge(who *Subject, v *Result) {
-	f, told := &q.asked, -1
+// charge charges a request to all its rules and reports the rule with the largest used part of
+// its burst.
+func (q *Quota) charge(caller *Subject, v *Result) {
+	f, reported := &q.asked, -1
 	for m := f.rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
 		if g.Rate == 0 {
-			continue // a shadow's
+			continue // a shadow rule
 		}
 		if g.Unit == types.UnitRequests || f.bytes > 0 {
-			q.put(who, i, f.afterCharge[i])
+			q.put(caller, i, f.afterCharge[i])
 		}
-		if !g.Shadow && (told < 0 || lessOf(f.afterCharge[told], q.gauges[told].full, f.afterCharge[i], g.full)) {
-			told = i
+		if !g.Shadow && (reported < 0 || lessOf(f.afterCharge[reported], q.gauges[reported].full, f.afterCharge[i], g.full)) {
+			reported = i
 		}
 	}
-	if told >= 0 {
-		v.report(told, &q.gauges[told], f.afterCharge[told])
+	if reported >= 0 {
+		v.report(reported, &q.gauges[reported], f.afterCharge[reported])
 	}
 }
 
-// lessOf reports a/ofA < b/ofB, each to the nanosecond.
+// lessOf reports whether a/ofA < b/ofB, exactly.
 func lessOf(a, ofA, b, ofB nanos) bool {
 	hi, lo := bits.Mul64(uint64(a.ns), uint64(ofB.ns))
 	hi2, lo2 := bits.Mul64(uint64(b.ns), uint64(ofA.ns))
 	return hi < hi2 || hi == hi2 && lo < lo2
 }
 
-// put writes a counter of a request down.
-func (q *Quota) put(who *Subject, rule int, used nanos) {
+// put stores a counter of a request.
+func (q *Quota) put(caller *Subject, rule int, used nanos) {
 	g := &q.gauges[rule]
 	end := nanos{ns: int64(q.latest)}.plus(used, g.Rate)
 	t, place := &q.tables[g.Scope], &q.asked.places[g.Scope]
@@ -347,7 +347,7 @@ func (q *Quota) put(who *Subject, rule int, used nanos) {
 		q.common[rule] = end
 		return
 	case newRow:
-		*place = t.rows.Put(who.key(g.Scope), noValue{})
+		*place = t.rows.Put(caller.key(g.Scope), noValue{})
 	}
 	t.set(*place, g.slot, end)
 }

@@ -8,19 +8,19 @@ import (
 	"macronode/core/types"
 )
 
-// Limits that no configuration moves.
+// Limits that no configuration changes.
 const (
 	MaxRules = 16
 	MaxRate  = 1 << 50              // units in Every
-	MaxEvery = 31 * 24 * time.Hour  // a quota of longer is an allowance, which wants to be durable
-	MaxSpan  = 366 * 24 * time.Hour // in which a whole burst comes back
-	MaxDebt  = 24 * time.Hour       // for which a caller may have had beyond the burst
+	MaxEvery = 31 * 24 * time.Hour  // a longer quota would have to be durable
+	MaxSpan  = 366 * 24 * time.Hour // longest time in which a burst refills
+	MaxDebt  = 24 * time.Hour       // largest debt, as the time to pay it back
 )
 
-// With clocks of a hundred years, no sum of them leaves 63 bits.
+// The sum of any clocks within a hundred years fits in 63 bits.
 const _ = uint64(1<<63 - 1 - (100*366*24*time.Hour + MaxSpan + 2*(MaxSpan+MaxDebt)))
 
-// Why a rule makes no sense, or rules do not together.
+// Why a rule is invalid, or rules are invalid together.
 var (
 	ErrTooMany         = errors.New("quota: more than 16 rules")
 	ErrScope           = errors.New("quota: scope is none of instance, peer, key, tenant, route")
@@ -34,13 +34,13 @@ var (
 	ErrSpan            = errors.New("quota: the burst takes more than 366 days to come back")
 )
 
-// ClassSet is a set of them.
+// ClassSet is a set of classes.
 type ClassSet = event.ClassSet
 
 // AllClasses are all classes.
 const AllClasses ClassSet = 1<<types.NumClasses - 1
 
-// ClassSetOf is the set of some.
+// ClassSetOf returns the set of some classes.
 func ClassSetOf(classes ...types.Class) (set ClassSet) {
 	for _, c := range classes {
 		set |= 1 << c
@@ -48,13 +48,13 @@ func ClassSetOf(classes ...types.Class) (set ClassSet) {
 	return set
 }
 
-// A Rule is one quota. The zero Rule is an empty place: it applies to nobody.
+// A Rule is one quota. The zero Rule is an empty place: it applies to no request.
 type Rule event.Quota
 
-// Empty reports that no rule stands in this place.
+// Empty reports whether r is an empty place.
 func (r Rule) Empty() bool { return r == Rule{} }
 
-// Check says why r makes no sense.
+// Check returns why r is invalid.
 func (r Rule) Check() error {
 	keyed := r.Scope == types.ScopeKey || r.Scope == types.ScopeTenant
 	switch {
@@ -82,7 +82,7 @@ func (r Rule) Check() error {
 	return nil
 }
 
-// CheckRules says why these cannot be rules together. Empty places are none.
+// CheckRules returns why the rules are invalid together. Empty places are skipped.
 func CheckRules(rules []Rule) error {
 	for _, r := range rules {
 		if err := r.Check(); err != nil && !r.Empty() {
@@ -95,18 +95,18 @@ func CheckRules(rules []Rule) error {
 	return nil
 }
 
-// burstCost is what the burst costs: the time in which all of it comes back.
+// burstCost returns the cost of the burst: the time in which it refills.
 func (r Rule) burstCost() nanos {
 	return times(r.Burst, r.Every, r.Rate, nanos{ns: int64(MaxSpan) + 1})
 }
 
-// gauge is a rule with what it takes to measure by it.
+// gauge is a rule with its derived values.
 type gauge struct {
 	Rule
-	slot int   // which of the counters in a row of its scope is the rule's
-	one  nanos // what one unit costs
-	full nanos // what the burst costs
-	most nanos // how far ahead of now a counter is ever put: the burst, and MaxDebt
+	slot int   // index of the rule's counter in a row of its scope
+	one  nanos // cost of one unit
+	full nanos // cost of the burst
+	most nanos // largest distance of a counter from now: the burst and MaxDebt
 }
 
 func newGauge(r Rule, slot int) gauge {
@@ -119,7 +119,7 @@ func newGauge(r Rule, slot int) gauge {
 	return g
 }
 
-// cost is what a request of so many bytes takes of the rule.
+// cost returns the cost of a request with a number of bytes.
 func (g *gauge) cost(bytes uint64) nanos {
 	if g.Unit == types.UnitRequests {
 		return g.one
@@ -127,8 +127,8 @@ func (g *gauge) cost(bytes uint64) nanos {
 	return times(bytes, g.Every, g.Rate, g.most)
 }
 
-// used is how much of the rule a counter has taken that is not yet back: beyond full it
-// is debt.
+// used returns the part of the rule that a counter has used and that has not refilled: above full
+// it is debt.
 func (g *gauge) used(counter nanos, now types.Instant) nanos {
 	if at := (nanos{ns: int64(now)}); at.less(counter) {
 		return counter.minus(at, g.Rate)
@@ -136,9 +136,9 @@ func (g *gauge) used(counter nanos, now types.Instant) nanos {
 	return nanos{}
 }
 
-// take is what is used after a cost, and how long it takes until that may be taken; 0: it
-// may now. What costs more than the burst may when all of the burst is there: it is owed,
-// and the next one waits. Debt beyond MaxDebt is forgiven.
+// take returns the used part after a cost, and how long until the cost may be taken; 0 means now.
+// A cost above the burst may be taken when the burst is full; the excess is owed. Debt above
+// MaxDebt is dropped.
 func (g *gauge) take(used, cost nanos) (after nanos, wait time.Duration) {
 	after = used.plus(cost, g.Rate)
 	full := after
@@ -151,7 +151,7 @@ func (g *gauge) take(used, cost nanos) (after nanos, wait time.Duration) {
 	return smaller(after, g.most), wait
 }
 
-// left is how many whole units may be taken now.
+// left returns how many whole units may be taken now.
 func (g *gauge) left(used nanos) uint64 {
 	if g.full.less(used) || g.Rate == 0 {
 		return 0

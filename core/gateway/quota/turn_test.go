@@ -11,8 +11,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestTurnFitsTheWait: a round of all classes takes no longer than a request may wait, unless a turn
-// is one request; and a turn is not shorter than it must be.
+// TestTurnFitsTheWait: a round of all classes takes no longer than a request may wait, unless a
+// turn is one request. A turn is as long as this permits.
 func TestTurnFitsTheWait(t *testing.T) {
 	weights := [types.NumClasses]uint64{10, 5, 1}
 	const least, quantum, wait = 4 << 10, 64 << 10, 25 * time.Millisecond

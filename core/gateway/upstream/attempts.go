@@ -7,7 +7,7 @@ import (
 	"macronode/core/types"
 )
 
-// Report hears what a try has come to, and says whether there is another.
+// Report handles the outcome of an attempt, and decides whether there is another.
 func (m *Upstreams) Report(now types.Instant, in event.AttemptResult) event.RetryDecision {
 	m.Tick(now)
 	c, ok := m.find(in.Ticket)
@@ -28,18 +28,18 @@ func (m *Upstreams) Report(now types.Instant, in event.AttemptResult) event.Retr
 	return event.RetryDecision{}
 }
 
-// finishAttempt: a try has an answer, or will have none.
+// finishAttempt handles an attempt that got an answer, or will get none.
 func (m *Upstreams) finishAttempt(now types.Instant, c *call, in event.AttemptResult) (on event.RetryDecision) {
-	u, e := &m.upstreams[c.upstream], m.endpointOf(c)
+	g, e := m.groupOf(c), m.endpointOf(c)
 	if in.Outcome == event.AttemptCompleted || in.Outcome == event.AttemptTruncated {
-		return on // of an answer that was never told of
+		return on // the answer was never reported
 	}
-	u.breaker.attemptReturned(c.epoch)
+	g.breaker.attemptReturned(c.epoch)
 	switch in.Outcome {
 	case event.AttemptAnswered:
 		if c.phase = answered; !c.endpointGone {
-			e.failuresInARow, e.seenHealthy = 0, true
-			u.recordSuccess(now, c.epoch)
+			e.ejections[c.callers].failuresInARow, e.seenHealthy = 0, true
+			g.recordSuccess(now, &m.upstreams[c.upstream].rules, c.epoch)
 		}
 		return on
 	case event.AttemptAbandoned:
@@ -59,14 +59,14 @@ func (m *Upstreams) finishAttempt(now types.Instant, c *call, in event.AttemptRe
 	return on
 }
 
-// leaveEndpoint: a call is with its endpoint no more.
+// leaveEndpoint removes a call from its endpoint.
 func (m *Upstreams) leaveEndpoint(c *call) {
 	if !c.endpointGone {
 		m.endpointOf(c).calls--
 	}
 }
 
-// finishAnswer: an answer is over, whole or not.
+// finishAnswer handles the end of an answer, complete or not.
 func (m *Upstreams) finishAnswer(now types.Instant, c *call, in event.AttemptResult) {
 	switch in.Outcome {
 	case event.AttemptCompleted, event.AttemptAbandoned:
@@ -75,38 +75,39 @@ func (m *Upstreams) finishAnswer(now types.Instant, c *call, in event.AttemptRes
 			m.countFailure(now, c)
 		}
 	default:
-		return // it was answered before
+		return // it was counted before
 	}
 	m.leaveEndpoint(c)
 	m.freeCall(in.Ticket.Slot())
 }
 
-// countFailure counts a failure, of the endpoint and of its upstream.
+// countFailure counts a failure of the endpoint and of its upstream, for the callers of the call.
 func (m *Upstreams) countFailure(now types.Instant, c *call) {
 	if c.endpointGone {
 		return
 	}
-	u, e := &m.upstreams[c.upstream], m.endpointOf(c)
-	if e.failuresInARow++; e.failuresInARow >= u.rules.EjectAfter && !e.ejected {
-		if now > e.ejectedUntil.Add(u.rules.MaxEjectFor) {
+	r, g, e := &m.upstreams[c.upstream].rules, m.groupOf(c), &m.endpointOf(c).ejections[c.callers]
+	if e.failuresInARow++; e.failuresInARow >= r.EjectAfter && !e.ejected {
+		if now > e.ejectedUntil.Add(r.MaxEjectFor) {
 			e.timesEjected = 0
 		}
-		e.ejected, e.ejectedUntil = true, now.Add(exponential(u.rules.EjectFor, u.rules.MaxEjectFor, e.timesEjected))
+		e.ejected, e.ejectedUntil = true, now.Add(exponential(r.EjectFor, r.MaxEjectFor, e.timesEjected))
 		e.timesEjected = min(e.timesEjected+1, maxStrikes)
 		m.setDue(e.ejectedUntil)
 	}
-	if u.breaker.epoch == c.epoch && u.recordFailure(now) {
-		rest := exponential(u.rules.BreakerOpenFor, u.rules.MaxBreakerOpenFor, u.breaker.timesOpened)
+	if g.breaker.epoch == c.epoch && g.recordFailure(now, r) {
+		rest := exponential(r.BreakerOpenFor, r.MaxBreakerOpenFor, g.breaker.timesOpened)
 		rest -= time.Duration(m.rand.Uint64n(uint64(rest / 2)))
-		u.breaker.open(now.Add(rest))
-		m.setDue(u.breaker.openUntil)
+		g.breaker.open(now.Add(rest))
+		m.setDue(g.breaker.openUntil)
 	}
 }
 
-// decideRetry says whether a request is tried again, and why not. Only what is idempotent is, when none of
-// its body is gone, nothing was said to the client, the breaker lets it through and its upstream has a retry to spare.
+// decideRetry decides whether a request is retried, and why not. A request is retried only if it
+// is idempotent, its body is still complete, no response was started, the circuit is closed and
+// the retry budget allows it.
 func (m *Upstreams) decideRetry(now types.Instant, c *call, in event.AttemptResult) (on event.RetryDecision) {
-	u := &m.upstreams[c.upstream]
+	r, g := &m.upstreams[c.upstream].rules, m.groupOf(c)
 	most := exponential(MaxFirstBackoff, MaxBackoff, c.attempts-1)
 	least := min(exponential(MinBackoff, MaxBackoff, c.attempts-1), most)
 	switch {
@@ -120,13 +121,13 @@ func (m *Upstreams) decideRetry(now types.Instant, c *call, in event.AttemptResu
 		on.NoRetry = event.NoRetryBodyConsumed
 	case in.ResponseStarted:
 		on.NoRetry = event.NoRetryResponseStarted
-	case c.attempts >= u.rules.MaxAttempts || c.noMoreAttempts:
+	case c.attempts >= r.MaxAttempts || c.noMoreAttempts:
 		on.NoRetry = event.NoRetryAttempts
-	case u.breaker.state == event.CircuitOpen:
+	case g.breaker.state == event.CircuitOpen:
 		on.NoRetry = event.NoRetryCircuitOpen
 	case in.TimeLeft <= most:
 		on.NoRetry = event.NoRetryDeadline
-	case !u.spendRetry(now):
+	case !g.spendRetry(now, r):
 		on.NoRetry = event.NoRetryBudget
 	}
 	if on.NoRetry != event.RetryAllowed {
@@ -135,11 +136,11 @@ func (m *Upstreams) decideRetry(now types.Instant, c *call, in event.AttemptResu
 	return event.RetryDecision{Retry: true, Wait: least + time.Duration(m.rand.Uint64n(uint64(most-least)+1))}
 }
 
-// HealthChecked hears of a health check.
+// HealthChecked handles the result of a health check.
 func (m *Upstreams) HealthChecked(now types.Instant, in event.HealthChecked) {
 	m.Tick(now)
 	if int(in.Upstream) >= len(m.upstreams) || !m.upstreams[in.Upstream].rules.hasEndpoint(in.Endpoint) {
-		return // of an endpoint that is none any more
+		return // of a removed endpoint
 	}
 	u := &m.upstreams[in.Upstream]
 	e := &m.endpoints[u.firstEndpoint+uint16(in.Endpoint)]

@@ -7,19 +7,20 @@ import (
 	"macronode/core/types"
 )
 
-// A breaker keeps requests from an upstream that does not answer. What a try tells counts
-// only in the epoch in which it began: one that comes late is no word of how things are.
+// A breaker stops requests of a group of callers to an upstream that does not answer them. The result of an attempt counts
+// only in the epoch in which the attempt began: a late result does not describe the current
+// state.
 type breaker struct {
 	state             event.CircuitState
-	epoch             uint32          // one more with each change of state
-	opened            uint64          // times that it opened
-	timesOpened       uint8           // of them, since it was closed
-	openUntil         types.Instant   // open ends
-	inFlight          uint32          // half-open: tries that have told nothing
-	successes         uint32          // half-open: tries that were answered
+	epoch             uint32          // increases with each change of state
+	opened            uint64          // number of times the circuit opened
+	timesOpened       uint8           // the same, since it was last closed
+	openUntil         types.Instant   // end of the open state
+	inFlight          uint32          // half-open: attempts without a result
+	successes         uint32          // half-open: answered attempts
 	newestBucket      int64           // number of the newest bucket
-	successesByBucket [buckets]uint32 // tries that were answered, by the bucket
-	failures          [buckets]uint32 // tries that failed
+	successesByBucket [buckets]uint32 // answered attempts by bucket
+	failures          [buckets]uint32 // failed attempts by bucket
 }
 
 func (b *breaker) enter(s event.CircuitState) {
@@ -32,17 +33,17 @@ func (b *breaker) open(until types.Instant) {
 	b.openUntil, b.opened, b.timesOpened = until, b.opened+1, min(b.timesOpened+1, maxStrikes)
 }
 
-// openFor is what is left of being open.
+// openFor returns the rest of the open state.
 func (b *breaker) openFor(now types.Instant) time.Duration { return time.Duration(b.openUntil - now) }
 
-// attemptReturned: a try of an epoch is out no more.
+// attemptReturned handles the end of an attempt of an epoch.
 func (b *breaker) attemptReturned(epoch uint32) {
 	if b.epoch == epoch && b.state == event.CircuitHalfOpen {
 		b.inFlight--
 	}
 }
 
-// advanceBuckets forgets what is older than the span.
+// advanceBuckets clears buckets older than the window.
 func (b *breaker) advanceBuckets(now types.Instant) (newest int64) {
 	n := int64(now) / int64(bucketWidth)
 	for i := max(b.newestBucket+1, n-buckets+1); i <= n; i++ {
@@ -53,13 +54,13 @@ func (b *breaker) advanceBuckets(now types.Instant) (newest int64) {
 }
 
 // recordSuccess counts an answer.
-func (u *upstream) recordSuccess(now types.Instant, epoch uint32) {
-	b := &u.breaker
+func (g *group) recordSuccess(now types.Instant, r *Rules, epoch uint32) {
+	b := &g.breaker
 	if b.epoch != epoch {
 		return
 	}
 	if b.state == event.CircuitHalfOpen {
-		if b.successes++; b.successes >= u.rules.HalfOpenSuccesses {
+		if b.successes++; b.successes >= r.HalfOpenSuccesses {
 			b.enter(event.CircuitClosed)
 			b.timesOpened = 0
 		}
@@ -68,9 +69,9 @@ func (u *upstream) recordSuccess(now types.Instant, epoch uint32) {
 	b.successesByBucket[b.advanceBuckets(now)]++
 }
 
-// recordFailure counts a failure of this epoch, and reports that it is one too many.
-func (u *upstream) recordFailure(now types.Instant) bool {
-	b := &u.breaker
+// recordFailure counts a failure of the current epoch, and reports whether the circuit must open.
+func (g *group) recordFailure(now types.Instant, r *Rules) bool {
+	b := &g.breaker
 	if b.state == event.CircuitHalfOpen {
 		return true
 	}
@@ -79,5 +80,5 @@ func (u *upstream) recordFailure(now types.Instant) bool {
 	for i := range buckets {
 		wells, ills = wells+uint64(b.successesByBucket[i]), ills+uint64(b.failures[i])
 	}
-	return wells+ills >= uint64(u.rules.BreakerMinAttempts) && ills*100 >= uint64(u.rules.BreakerFailurePercent)*(wells+ills)
+	return wells+ills >= uint64(r.BreakerMinAttempts) && ills*100 >= uint64(r.BreakerFailurePercent)*(wells+ills)
 }

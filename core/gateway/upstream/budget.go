@@ -6,25 +6,25 @@ import (
 	"macronode/core/types"
 )
 
-// A budget is what an upstream's requests have saved up for retries, so that these are
-// never more than a share of them: what fails is not asked ever more often.
+// A budget is the retry budget of an upstream for a group of callers. Requests add to it, so that retries are at most a
+// share of the requests: failures do not multiply the load.
 type budget struct {
 	saved      uint32        // hundredths of a retry
-	refilledAt types.Instant // spare retries were counted up to here
-	spent      uint64        // retries ever
-	denied     uint64        // that there was nothing for
+	refilledAt types.Instant // spare retries are counted up to this time
+	spent      uint64        // total retries
+	denied     uint64        // retries rejected for an empty budget
 }
 
-// earnRetry saves for a request.
-func (u *upstream) earnRetry(now types.Instant) {
-	u.refill(now)
-	u.budget.saved = min(u.budget.saved+u.rules.RetryPercent, u.rules.RetryBurst*retryCost)
+// earnRetry adds the share of one request.
+func (g *group) earnRetry(now types.Instant, r *Rules) {
+	g.refill(now, r)
+	g.budget.saved = min(g.budget.saved+r.RetryPercent, r.RetryBurst*retryCost)
 }
 
-// spendRetry pays for a retry; false when there is nothing to pay with.
-func (u *upstream) spendRetry(now types.Instant) bool {
-	u.refill(now)
-	b := &u.budget
+// spendRetry takes one retry; false if the budget is empty.
+func (g *group) spendRetry(now types.Instant, r *Rules) bool {
+	g.refill(now, r)
+	b := &g.budget
 	if b.saved < retryCost {
 		b.denied++
 		return false
@@ -34,16 +34,16 @@ func (u *upstream) spendRetry(now types.Instant) bool {
 	return true
 }
 
-// refill counts the spare retries that are there again: those few that an upstream may
-// have however seldom it is asked.
-func (u *upstream) refill(now types.Instant) {
-	b := &u.budget
+// refill adds the spare retries of the elapsed time: a few are allowed however rarely the
+// upstream is used.
+func (g *group) refill(now types.Instant, r *Rules) {
+	b := &g.budget
 	n := int64(now-b.refilledAt) / int64(refillInterval)
 	if n <= 0 {
 		return
 	}
 	b.refilledAt = b.refilledAt.Add(time.Duration(n) * refillInterval)
-	if most := u.rules.RetryPerSecond * retryCost; b.saved < most {
-		b.saved = uint32(min(int64(b.saved)+min(n, int64(u.rules.RetryPerSecond))*retryCost, int64(most)))
+	if most := r.RetryPerSecond * retryCost; b.saved < most {
+		b.saved = uint32(min(int64(b.saved)+min(n, int64(r.RetryPerSecond))*retryCost, int64(most)))
 	}
 }

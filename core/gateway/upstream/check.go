@@ -7,24 +7,27 @@ import (
 	"macronode/core/types"
 )
 
-// Count is how many upstreams there are.
+// Count returns the number of upstreams.
 func (m *Upstreams) Count() int { return len(m.upstreams) }
 
-// OpenCircuits are the upstreams whose breaker does not let everybody through: bit i is upstream i.
-func (m *Upstreams) OpenCircuits() (set uint64) {
+// OpenCircuits returns, for each group of callers, the upstreams whose circuit is open or
+// half-open: bit i is upstream i.
+func (m *Upstreams) OpenCircuits() (sets [event.NumCallers]uint64) {
 	for of := range m.upstreams {
-		if m.upstreams[of].breaker.state != event.CircuitClosed {
-			set |= 1 << of
+		for by := range sets {
+			if m.upstreams[of].groups[by].breaker.state != event.CircuitClosed {
+				sets[by] |= 1 << of
+			}
 		}
 	}
-	return set
+	return sets
 }
 
-// Down are the upstreams of which health checks fail on every endpoint: bit i is upstream i.
+// Down returns the upstreams whose endpoints all fail their health checks: bit i is upstream i.
 // Requests for them are rejected until a check succeeds.
 func (m *Upstreams) Down() (set uint64) { return m.down }
 
-// setDown notes whether an upstream is down.
+// setDown updates whether an upstream is down.
 func (m *Upstreams) setDown(of uint16) {
 	m.down &^= 1 << of
 	if m.isDown(of) {
@@ -42,44 +45,51 @@ func (m *Upstreams) isDown(of uint16) bool {
 	return u.rules.Endpoints != 0
 }
 
-// Stats is what an upstream looks like now.
+// Stats returns the current state of an upstream.
 func (m *Upstreams) Stats(of uint16) (v event.UpstreamStats) {
 	if int(of) >= len(m.upstreams) {
 		return v
 	}
 	u := &m.upstreams[of]
-	v = event.UpstreamStats{Circuit: u.breaker.state, Epoch: u.breaker.epoch, Opened: u.breaker.opened, Retries: u.budget.spent, RetriesDenied: u.budget.denied}
+	for by := range u.groups {
+		g := &u.groups[by]
+		v.Circuits[by] = event.CircuitStats{State: g.breaker.state, Epoch: g.breaker.epoch, Opened: g.breaker.opened}
+		v.Retries, v.RetriesDenied = v.Retries+g.budget.spent, v.RetriesDenied+g.budget.denied
+	}
 	for n, e := range m.endpointsOf(u) {
 		if !u.rules.hasEndpoint(uint8(n)) {
 			continue
 		}
 		v.InFlight += e.calls
 		v.SeenHealthy = v.SeenHealthy || e.seenHealthy && !e.unhealthy
-		if e.ejected {
-			v.Ejected++
+		for by := range e.ejections {
+			if e.ejections[by].ejected {
+				v.Ejected[by]++
+			}
 		}
 		if e.unhealthy {
 			v.Unhealthy++
 			v.UnhealthyBits |= 1 << n
 		}
-		if !e.ejected && !e.unhealthy {
+		if !e.ejections[event.Authenticated].ejected && !e.unhealthy {
 			v.Healthy++
 		}
 	}
 	return v
 }
 
-// Endpoint is one endpoint: how many calls it has, and whether it is out or sick.
-func (m *Upstreams) Endpoint(of uint16, at uint8) (calls uint32, out, sick bool) {
+// Endpoint returns the state of an endpoint: its calls, and whether it is ejected for a group of
+// callers or unhealthy.
+func (m *Upstreams) Endpoint(of uint16, at uint8, by event.Callers) (calls uint32, out, sick bool) {
 	e := &m.endpointsOf(&m.upstreams[of])[at]
-	return e.calls, e.ejected, e.unhealthy
+	return e.calls, e.ejections[by].ejected, e.unhealthy
 }
 
 func (m *Upstreams) endpointsOf(u *upstream) []endpoint {
 	return m.endpoints[u.firstEndpoint : u.firstEndpoint+MaxEndpoints]
 }
 
-// CopyTo makes dst, which is of the same rules, the same as m.
+// CopyTo overwrites dst, which has the same rules.
 func (m *Upstreams) CopyTo(dst *Upstreams) {
 	dst.rand, dst.due, dst.hasDue, dst.down = m.rand, m.due, m.hasDue, m.down
 	dst.calls = append(dst.calls[:0], m.calls...)
@@ -88,7 +98,7 @@ func (m *Upstreams) CopyTo(dst *Upstreams) {
 	dst.upstreams = append(dst.upstreams[:0], m.upstreams...)
 }
 
-// HashInto is h after all of m.
+// HashInto mixes m into h.
 func (m *Upstreams) HashInto(h types.Hash64) types.Hash64 {
 	h = m.rand.HashInto(h).Mix(uint64(m.due)).MixBool(m.hasDue).Mix(m.down).Mix(uint64(len(m.free)))
 	for i := range m.calls {
@@ -102,19 +112,26 @@ func (m *Upstreams) HashInto(h types.Hash64) types.Hash64 {
 	}
 	for i := range m.upstreams {
 		u := &m.upstreams[i]
-		h = u.breaker.hashInto(u.rules.HashInto(h).Mix(uint64(u.maxAttempts)).Mix(uint64(u.nextEndpoint)).Mix(uint64(u.budget.saved)).Mix(uint64(u.budget.refilledAt)).Mix(u.budget.spent).Mix(u.budget.denied))
+		h = u.rules.HashInto(h).Mix(uint64(u.maxAttempts)).Mix(uint64(u.nextEndpoint))
+		for by := range u.groups {
+			b := &u.groups[by].budget
+			h = u.groups[by].breaker.hashInto(h.Mix(uint64(b.saved)).Mix(uint64(b.refilledAt)).Mix(b.spent).Mix(b.denied))
+		}
 	}
 	return h
 }
 
 func (c *call) hashInto(h types.Hash64) types.Hash64 {
-	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).MixBool(c.idempotent).MixBool(c.countedAsFailure).MixBool(c.endpointGone).MixBool(c.noMoreAttempts).Mix(uint64(c.attempts)).
+	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).Mix(uint64(c.callers)).MixBool(c.idempotent).MixBool(c.countedAsFailure).MixBool(c.endpointGone).MixBool(c.noMoreAttempts).Mix(uint64(c.attempts)).
 		Mix(uint64(c.endpoint)).Mix(uint64(c.upstream)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
 }
 
 func (e *endpoint) hashInto(h types.Hash64) types.Hash64 {
-	return h.Mix(uint64(e.calls)).Mix(uint64(e.failuresInARow)).MixBool(e.ejected).Mix(uint64(e.ejectedUntil)).Mix(uint64(e.timesEjected)).
-		MixBool(e.unhealthy).Mix(uint64(e.contraryChecks)).MixBool(e.seenHealthy)
+	for i := range e.ejections {
+		j := &e.ejections[i]
+		h = h.Mix(uint64(j.failuresInARow)).MixBool(j.ejected).Mix(uint64(j.ejectedUntil)).Mix(uint64(j.timesEjected))
+	}
+	return h.Mix(uint64(e.calls)).MixBool(e.unhealthy).Mix(uint64(e.contraryChecks)).MixBool(e.seenHealthy)
 }
 
 func (b *breaker) hashInto(h types.Hash64) types.Hash64 {
@@ -127,7 +144,7 @@ func (b *breaker) hashInto(h types.Hash64) types.Hash64 {
 
 // Check returns the first invariant that does not hold.
 func (m *Upstreams) Check() error {
-	calls, trials, used := make([]uint32, len(m.endpoints)), make([]uint32, len(m.upstreams)), 0
+	calls, trials, used := make([]uint32, len(m.endpoints)), make([][event.NumCallers]uint32, len(m.upstreams)), 0
 	for i := range m.calls {
 		c := &m.calls[i]
 		if c.phase == free {
@@ -141,8 +158,8 @@ func (m *Upstreams) Check() error {
 		if c.phase != waitingToRetry && !c.endpointGone {
 			calls[u.firstEndpoint+uint16(c.endpoint)]++
 		}
-		if c.phase == trying && c.epoch == u.breaker.epoch {
-			trials[c.upstream]++
+		if c.phase == trying && c.epoch == m.groupOf(c).breaker.epoch {
+			trials[c.upstream][c.callers]++
 		}
 	}
 	for i := range m.endpoints {
@@ -150,12 +167,14 @@ func (m *Upstreams) Check() error {
 			return fmt.Errorf("U1: endpoint %d: %d calls, and %d rows", i, m.endpoints[i].calls, calls[i])
 		}
 		if u := &m.upstreams[i/MaxEndpoints]; !u.rules.hasEndpoint(uint8(i%MaxEndpoints)) && m.endpoints[i] != (endpoint{}) {
-			return fmt.Errorf("U1: endpoint %d of upstream %d is none, and something is known of it", i%MaxEndpoints, i/MaxEndpoints)
+			return fmt.Errorf("U1: endpoint %d of upstream %d is unused but has state", i%MaxEndpoints, i/MaxEndpoints)
 		}
 	}
 	for i := range m.upstreams {
-		if err := m.upstreams[i].check(trials[i]); err != nil {
-			return fmt.Errorf("%w: upstream %d", err, i)
+		for by := range event.NumCallers {
+			if err := m.upstreams[i].groups[by].check(&m.upstreams[i].rules, trials[i][by]); err != nil {
+				return fmt.Errorf("%w: upstream %d, %v callers", err, i, by)
+			}
 		}
 		if down := m.down>>i&1 == 1; down != m.isDown(uint16(i)) {
 			return fmt.Errorf("U7: upstream %d: down %v", i, down)
@@ -164,12 +183,12 @@ func (m *Upstreams) Check() error {
 	return m.checkTimers(used)
 }
 
-func (u *upstream) check(trials uint32) error {
-	b := &u.breaker
+func (g *group) check(r *Rules, trials uint32) error {
+	b := &g.breaker
 	switch {
-	case u.budget.saved > u.rules.RetryBurst*retryCost:
-		return fmt.Errorf("U3: %d saved", u.budget.saved)
-	case b.state == event.CircuitHalfOpen && (b.inFlight > u.rules.HalfOpenInFlight || b.inFlight != trials || b.successes >= u.rules.HalfOpenSuccesses):
+	case g.budget.saved > r.RetryBurst*retryCost:
+		return fmt.Errorf("U3: %d saved", g.budget.saved)
+	case b.state == event.CircuitHalfOpen && (b.inFlight > r.HalfOpenInFlight || b.inFlight != trials || b.successes >= r.HalfOpenSuccesses):
 		return fmt.Errorf("U4: %d tries out, %d rows, %d answered", b.inFlight, trials, b.successes)
 	case b.state != event.CircuitHalfOpen && b.inFlight+b.successes > 0:
 		return fmt.Errorf("U4: %v, with %d tries out", b.state, b.inFlight)
@@ -178,14 +197,16 @@ func (u *upstream) check(trials uint32) error {
 }
 
 func (m *Upstreams) checkTimers(used int) error {
-	for i := range m.upstreams {
-		if b := &m.upstreams[i].breaker; b.state == event.CircuitOpen && (!m.hasDue || b.openUntil < m.due) {
-			return fmt.Errorf("U5: breaker %d", i)
+	for by := range event.NumCallers {
+		for i := range m.upstreams {
+			if b := &m.upstreams[i].groups[by].breaker; b.state == event.CircuitOpen && (!m.hasDue || b.openUntil < m.due) {
+				return fmt.Errorf("U5: breaker %d, %v callers", i, by)
+			}
 		}
-	}
-	for i := range m.endpoints {
-		if e := &m.endpoints[i]; e.ejected && (!m.hasDue || e.ejectedUntil < m.due) {
-			return fmt.Errorf("U5: endpoint %d", i)
+		for i := range m.endpoints {
+			if e := &m.endpoints[i].ejections[by]; e.ejected && (!m.hasDue || e.ejectedUntil < m.due) {
+				return fmt.Errorf("U5: endpoint %d, %v callers", i, by)
+			}
 		}
 	}
 	seen := make([]bool, len(m.calls))

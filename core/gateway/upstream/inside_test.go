@@ -10,7 +10,7 @@ import (
 	"macronode/core/types"
 )
 
-// busy is an upstream of two endpoints with a call in each phase.
+// busy returns an upstream of two endpoints with a call in each phase.
 func busy() Upstreams {
 	m := New(5, types.NewRand(1), Default(2))
 	p := m.Pick(1, event.Pick{Idempotent: true})
@@ -21,23 +21,23 @@ func busy() Upstreams {
 	return m
 }
 
-func TestHashForgetsNothing(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	m := busy()
 	hashcoverage.Every(t, &m, func() types.Hash64 { return m.HashInto(0) }, "upstreams[].firstEndpoint: of its making")
 }
 
-func TestCheckFinds(t *testing.T) {
+func TestCheckReportsBrokenInvariants(t *testing.T) {
 	for want, spoil := range map[string]func(*Upstreams){
 		"U1: endpoint 0": func(m *Upstreams) { m.endpoints[0].calls++ },
 		"U2: row 1":      func(m *Upstreams) { m.calls[1].idempotent = false },
 		"U2: row 2":      func(m *Upstreams) { m.calls[2].attempts = 4 },
-		"U3: 10001":      func(m *Upstreams) { m.upstreams[0].budget.saved = 10001 },
+		"U3: 10001":      func(m *Upstreams) { m.upstreams[0].groups[0].budget.saved = 10001 },
 		"U4: 9 tries": func(m *Upstreams) {
-			m.upstreams[0].breaker.state, m.upstreams[0].breaker.inFlight = event.CircuitHalfOpen, 9
+			m.upstreams[0].groups[0].breaker.state, m.upstreams[0].groups[0].breaker.inFlight = event.CircuitHalfOpen, 9
 		},
-		"U4: closed":              func(m *Upstreams) { m.upstreams[0].breaker.successes = 1 },
-		"U5: breaker 0":           func(m *Upstreams) { m.upstreams[0].breaker.state = event.CircuitOpen },
-		"U5: endpoint 1":          func(m *Upstreams) { m.endpoints[1].ejected = true },
+		"U4: closed":              func(m *Upstreams) { m.upstreams[0].groups[0].breaker.successes = 1 },
+		"U5: breaker 0":           func(m *Upstreams) { m.upstreams[0].groups[0].breaker.state = event.CircuitOpen },
+		"U5: endpoint 1":          func(m *Upstreams) { m.endpoints[1].ejections[1].ejected = true },
 		"U7: upstream 0":          func(m *Upstreams) { m.down = 1 },
 		"U6: row 3":               func(m *Upstreams) { m.free[0] = 3; m.free[1] = 3 },
 		"U6: 3 used, 1 free of 5": func(m *Upstreams) { m.free = m.free[:1] },
@@ -53,8 +53,8 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// TestAllocatesNothing: a request costs the machine no memory.
-func TestAllocatesNothing(t *testing.T) {
+// TestOperationsDoNotAllocate handles requests after New.
+func TestOperationsDoNotAllocate(t *testing.T) {
 	m := New(64, types.NewRand(1), Default(4))
 	now := types.Instant(1)
 	if n := testing.AllocsPerRun(1000, func() {
@@ -67,8 +67,8 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestWhichAreSick: not only how many are sick is told, but which.
-func TestWhichAreSick(t *testing.T) {
+// TestStatsNamesUnhealthyEndpoints shows that UnhealthyBits names the endpoints.
+func TestStatsNamesUnhealthyEndpoints(t *testing.T) {
 	m := New(1, types.NewRand(1), Default(4))
 	for _, c := range []struct {
 		at   uint8
@@ -79,14 +79,14 @@ func TestWhichAreSick(t *testing.T) {
 			m.HealthChecked(0, event.HealthChecked{Endpoint: c.at, Healthy: c.well})
 		}
 		if got := m.Stats(0).UnhealthyBits; got != c.want {
-			t.Errorf("endpoint %d, well %v: %b are sick, wants %b", c.at, c.well, got, c.want)
+			t.Errorf("endpoint %d, healthy %v: %b are unhealthy, want %b", c.at, c.well, got, c.want)
 		}
 	}
 }
 
-// TestDown: an upstream is down while health checks fail on each of its endpoints, and on no
-// more than those; one without endpoints or without checks is not.
-func TestDown(t *testing.T) {
+// TestDownNeedsAllEndpointsUnhealthy: an upstream is down while health checks fail on each of its
+// endpoints. An upstream without endpoints or without checks is not down.
+func TestDownNeedsAllEndpointsUnhealthy(t *testing.T) {
 	rules := []Rules{Default(1), Default(2), Default(2)}
 	rules[2].UnhealthyAfter, rules[2].HealthyAfter = 0, 0
 	m := New(1, types.NewRand(1), rules...)
@@ -119,18 +119,18 @@ func TestDown(t *testing.T) {
 	more := append([]Rules(nil), rules...)
 	more[1] = Default(3)
 	m.ApplyPolicy(0, more)
-	want("an endpoint more, of which nothing is known", 1)
+	want("another endpoint without results", 1)
 	m.ApplyPolicy(0, rules)
 	want("as before", 3)
 	m.ApplyPolicy(0, rules[1:2])
 	want("the first becomes one of two endpoints, the others are gone", 0)
 }
 
-// TestRetriesAreFew: however much fails, no more is sent again than a share of what was
-// asked, and the few that are spared, over any time.
-func TestRetriesAreFew(t *testing.T) {
+// TestRetriesStayWithinBudget: over any time, retries are at most the share of the requests and
+// the spare retries.
+func TestRetriesStayWithinBudget(t *testing.T) {
 	r := Default(4)
-	r.BreakerMinAttempts = 1 << 30 // the breaker would hide it
+	r.BreakerMinAttempts = 1 << 30 // otherwise the circuit opens first
 	m := New(8, types.NewRand(1), r)
 	const seconds, each = 60, 200
 	for i := range seconds * each {
@@ -153,23 +153,23 @@ func TestRetriesAreFew(t *testing.T) {
 	}
 }
 
-// TestSpareRetriesComeBackByTheSecond: each a whole second behind the one before, however often they are asked for
+// TestSpareRetriesReturnEverySecond: one more each whole second, however often they are used in
 // between.
-func TestSpareRetriesComeBackByTheSecond(t *testing.T) {
-	u := &upstream{rules: Rules{RetryPerSecond: 3, RetryBurst: 10}}
+func TestSpareRetriesReturnEverySecond(t *testing.T) {
+	g, r := &group{}, Rules{RetryPerSecond: 3, RetryBurst: 10}
 	for _, c := range []struct {
 		at   time.Duration
 		pays bool
 	}{{900 * time.Millisecond, false}, {1900 * time.Millisecond, true}, {1999 * time.Millisecond, false}, {2000 * time.Millisecond, true},
 		{2900 * time.Millisecond, false}, {time.Hour, true}, {time.Hour, true}, {time.Hour, true}, {time.Hour, false}} {
-		if got := u.spendRetry(types.Instant(c.at)); got != c.pays {
+		if got := g.spendRetry(types.Instant(c.at), &r); got != c.pays {
 			t.Errorf("at %v: %v, want %v", c.at, got, c.pays)
 		}
 	}
 }
 
-// TestWaits: backoff keeps its bounds, and chance uses all of the room between them.
-func TestWaits(t *testing.T) {
+// TestBackoffIsWithinBounds: backoff stays within its bounds and uses the whole range.
+func TestBackoffIsWithinBounds(t *testing.T) {
 	for tries, want := range [][2]time.Duration{{50e6, 100e6}, {100e6, 200e6}, {200e6, 400e6}, {400e6, 800e6}, {800e6, 1600e6}, {1600e6, 2e9}, {2e9, 2e9}} {
 		low, high := time.Hour, time.Duration(0)
 		for seed := range uint64(2000) {

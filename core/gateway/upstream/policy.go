@@ -5,25 +5,27 @@ import (
 	"macronode/core/types"
 )
 
-// ApplyPolicy puts rules in the place of those that are. An endpoint that stays keeps its health,
-// its ejection and its calls, an upstream its breaker and what it has saved. Of one that is
-// none any more, or fresh, nothing is known from now on: calls that are with it are heard
-// out, nothing is learnt of how they end, and where they are tried again, then elsewhere. An
-// upstream of which no endpoint stays begins anew; it may be another service, so nothing
-// that was with it is tried again. What is out or open ends when it would
-// have ended. A breaker that is half-open beyond its new rules looks anew.
+// ApplyPolicy replaces the rules. An endpoint that stays keeps its health, its ejection and its
+// calls; an upstream keeps its breaker and its retry budget. A removed or fresh endpoint loses
+// its state: calls to it finish without being counted, and their retries go to other endpoints.
+// An upstream none of whose endpoints stays starts anew; it may be another service, so its calls
+// are not retried. An ejection or open circuit ends at its original time. If a half-open breaker
+// exceeds its new limit, its probing restarts.
 //
-// It allocates where there are more upstreams than there ever were, and looks at every call.
+// It allocates if there are more upstreams than ever before, and visits every call.
 func (m *Upstreams) ApplyPolicy(now types.Instant, rules []Rules) {
 	types.Assert(CheckRules(rules) == nil, "upstream: rules without sense")
 	m.Tick(now)
 	for of := range m.upstreams {
-		m.upstreams[of].refill(now) // by the rules that were
+		u := &m.upstreams[of]
+		for by := range u.groups {
+			u.groups[by].refill(now, &u.rules) // by the old rules
+		}
 	}
 	for len(m.upstreams) < len(rules) {
 		m.addUpstream(Rules{})
 	}
-	var gone [MaxUpstreams]uint16 // endpoints whose calls are past
+	var gone [MaxUpstreams]uint16 // endpoints that were removed or are fresh
 	for of := range m.upstreams {
 		var r Rules
 		if of < len(rules) {
@@ -41,7 +43,7 @@ func (m *Upstreams) ApplyPolicy(now types.Instant, rules []Rules) {
 		c.endpointGone = c.endpointGone || c.phase != waitingToRetry && gone[c.upstream]>>c.endpoint&1 == 1
 		c.tried &^= gone[c.upstream]
 		u := &m.upstreams[c.upstream]
-		if u.maxAttempts = max(u.maxAttempts, c.attempts); c.phase == waitingToRetry { // it was told to come again
+		if u.maxAttempts = max(u.maxAttempts, c.attempts); c.phase == waitingToRetry { // it was promised a retry
 			u.maxAttempts = max(u.maxAttempts, c.attempts+1)
 		}
 	}
@@ -51,7 +53,8 @@ func (m *Upstreams) ApplyPolicy(now types.Instant, rules []Rules) {
 	}
 }
 
-// applyRules gives one upstream its rules, and says which endpoints are none any more, or others.
+// applyRules sets the rules of one upstream, and returns the endpoints that were removed or are
+// fresh.
 func (m *Upstreams) applyRules(u *upstream, r Rules) (gone uint16) {
 	stay := u.rules.Endpoints & r.Endpoints &^ r.ResetEndpoints
 	if u.rules.Endpoints|r.Endpoints == 0 {
@@ -71,19 +74,22 @@ func (m *Upstreams) applyRules(u *upstream, r Rules) (gone uint16) {
 			e.unhealthy, e.contraryChecks = false, 0
 		}
 	}
-	b := &u.breaker
-	switch {
-	case stay == 0:
-		b.enter(event.CircuitClosed)
-		b.timesOpened, u.budget.saved = 0, r.RetryPerSecond*retryCost
-	case b.state == event.CircuitHalfOpen && (b.inFlight > r.HalfOpenInFlight || b.successes >= r.HalfOpenSuccesses):
-		b.enter(event.CircuitHalfOpen)
+	for by := range u.groups {
+		g := &u.groups[by]
+		b := &g.breaker
+		switch {
+		case stay == 0:
+			b.enter(event.CircuitClosed)
+			b.timesOpened, g.budget.saved = 0, r.RetryPerSecond*retryCost
+		case b.state == event.CircuitHalfOpen && (b.inFlight > r.HalfOpenInFlight || b.successes >= r.HalfOpenSuccesses):
+			b.enter(event.CircuitHalfOpen)
+		}
+		g.budget.saved = min(g.budget.saved, r.RetryBurst*retryCost)
 	}
-	u.budget.saved = min(u.budget.saved, r.RetryBurst*retryCost)
 	return ^stay
 }
 
-// HashInto is h after all of r.
+// HashInto mixes r into h.
 func (r *Rules) HashInto(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(r.Endpoints)).Mix(uint64(r.ResetEndpoints)).Mix(uint64(r.MaxAttempts)).Mix(uint64(r.RetryPercent)).Mix(uint64(r.RetryPerSecond)).Mix(uint64(r.RetryBurst))
 	h = h.Mix(uint64(r.EjectAfter)).Mix(uint64(r.EjectFor)).Mix(uint64(r.MaxEjectFor)).Mix(uint64(r.BreakerMinAttempts)).Mix(uint64(r.BreakerFailurePercent))

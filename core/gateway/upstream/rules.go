@@ -7,15 +7,15 @@ import (
 	"macronode/core/event"
 )
 
-// Limits that no configuration moves.
+// Limits that no configuration changes.
 const (
 	MaxUpstreams = 64
 	MaxEndpoints = 16 // of one upstream
 	MaxAttempts  = 10 // of one request
 )
 
-// Backoff before the second try is from BackoffLeast to BackoffMost, full jitter; both
-// double with each further try, up to BackoffCap.
+// The backoff before the second attempt is between BackoffLeast and BackoffMost, with full
+// jitter. Both double with each further attempt, up to BackoffCap.
 const (
 	MinBackoff      = 50 * time.Millisecond
 	MaxFirstBackoff = 100 * time.Millisecond
@@ -23,28 +23,28 @@ const (
 )
 
 const (
-	buckets        = 10          // buckets in which a breaker counts
-	bucketWidth    = time.Second // of each
-	refillInterval = time.Second // after which one spare retry is there again
-	retryCost      = 100         // of a retry, in hundredths of one
-	maxStrikes     = 8           // after so many a rest grows no more
+	buckets        = 10          // number of buckets of a breaker's window
+	bucketWidth    = time.Second // length of a bucket
+	refillInterval = time.Second // time after which a spare retry returns
+	retryCost      = 100         // cost of a retry, in hundredths of one
+	maxStrikes     = 8           // number of ejections after which the time grows no more
 )
 
-// Rules are how one upstream is treated. Without endpoints they are an empty place: nobody
-// is sent there, and what was is heard out.
+// Rules are the limits of one upstream. Rules without endpoints are an empty place: it gets no
+// requests, and calls in progress finish.
 type Rules event.Upstream
 
-// Why rules make no sense.
+// Why rules are invalid.
 var (
 	ErrTooMany  = errors.New("upstream: more than 64 upstreams")
 	ErrAttempts = errors.New("upstream: tries are none, or more than 10")
-	ErrBudget   = errors.New("upstream: a share beyond 100, or more retries than are saved up")
+	ErrBudget   = errors.New("upstream: a retry share above 100, or more retries than the budget holds")
 	ErrEjection = errors.New("upstream: an endpoint goes out for no failure, or for no time, or for longer than the longest")
-	ErrBreaker  = errors.New("upstream: a breaker opens for no failures, or for no time, or lets nobody through to look")
+	ErrBreaker  = errors.New("upstream: a breaker that opens without failures, for no time, or without half-open requests")
 	ErrHealth   = errors.New("upstream: health checks make sick or well, but not both")
 )
 
-// Default is the contract's numbers, for so many endpoints.
+// Default returns the default rules for a number of endpoints.
 func Default(endpoints uint8) Rules {
 	return Rules{Endpoints: uint16(1<<endpoints - 1), MaxAttempts: 3,
 		RetryPercent: 10, RetryPerSecond: 3, RetryBurst: 100,
@@ -53,7 +53,7 @@ func Default(endpoints uint8) Rules {
 		UnhealthyAfter: 3, HealthyAfter: 2}
 }
 
-// CheckRules says why these cannot be upstreams. Empty places are none.
+// CheckRules returns why the upstreams are invalid. Empty places are skipped.
 func CheckRules(all []Rules) error {
 	if len(all) > MaxUpstreams {
 		return ErrTooMany
@@ -84,12 +84,12 @@ func (r *Rules) check() error {
 	return nil
 }
 
-// hasEndpoint reports that an upstream has an endpoint.
+// hasEndpoint reports whether an upstream has an endpoint.
 func (r *Rules) hasEndpoint(endpoint uint8) bool {
 	return endpoint < MaxEndpoints && r.Endpoints>>endpoint&1 == 1
 }
 
-// exponential is a time that has doubled so often, up to most.
+// exponential returns d doubled a number of times, at most most.
 func exponential(d, most time.Duration, times uint8) time.Duration {
 	for range times {
 		d = min(2*d, most)

@@ -1,9 +1,9 @@
-// Package upstream decides which endpoint of an upstream a request goes to, whether it is
-// sent again when that fails, and when the upstream is left alone.
+// Package upstream picks the endpoint of an upstream for a request, decides whether a failed
+// request is retried, and stops requests to an upstream that fails.
 //
-//	Pick ──► trying ──answered──► answered ──whole, cut──► gone
-//	           ▲ └──failed──┬──no more tries────────────► gone
-//	           │            └──► resting ──left─────────► gone
+//	Pick ──► trying ──answered──► answered ──completed, truncated──► gone
+//	           ▲ └──failed──┬──no more attempts────────────────────► gone
+//	           │            └──► waiting to retry ──abandoned──────► gone
 //	           └────Retry──────────┘
 package upstream
 
@@ -25,53 +25,66 @@ const (
 type call struct {
 	generation       uint32
 	phase            phase
-	idempotent       bool  // its method is idempotent
-	countedAsFailure bool  // it was answered, and the answer counted as a failure
-	noMoreAttempts   bool  // its upstream is none any more, or another: it is not tried again
-	endpointGone     bool  // its endpoint is none any more, or another: nothing is learnt of what it tells
-	attempts         uint8 // that have begun
-	endpoint         uint8 // endpoint of the last
+	idempotent       bool // its method is idempotent
+	callers          event.Callers
+	countedAsFailure bool  // the answer counted as a failure
+	noMoreAttempts   bool  // its upstream was removed or replaced: the call is not retried
+	endpointGone     bool  // its endpoint was removed or is fresh: the result is not counted
+	attempts         uint8 // number of attempts begun
+	endpoint         uint8 // endpoint of the last attempt
 	upstream         uint16
-	tried            uint16 // endpoints, a bit each
-	epoch            uint32 // of the breaker, when the last try began
+	tried            uint16 // endpoints already tried, a bit each
+	epoch            uint32 // epoch of the breaker when the last attempt began
 }
 
-// An endpoint is one of an upstream.
+// An endpoint is one endpoint of an upstream.
 type endpoint struct {
-	calls          uint32        // trying or answered
-	failuresInARow uint32        // tries in a row
-	ejected        bool          // for its failures
-	ejectedUntil   types.Instant // that ends, or ended
-	timesEjected   uint8         // times that it was out without a calm between
-	unhealthy      bool          // health checks say so
-	contraryChecks uint8         // health checks in a row that say otherwise
-	seenHealthy    bool          // it was seen well once
+	calls          uint32 // trying or answered, of all callers
+	ejections      [event.NumCallers]ejection
+	unhealthy      bool  // by health checks
+	contraryChecks uint8 // health checks in a row that contradict unhealthy
+	seenHealthy    bool  // a health check succeeded at least once
 }
 
-// An upstream is some endpoints that serve the same.
+// An ejection is the record of an endpoint's failures, as a group of callers saw them.
+type ejection struct {
+	failuresInARow uint32        // failed attempts in a row
+	ejected        bool          // ejected for its failures
+	ejectedUntil   types.Instant // end of the ejection, past or future
+	timesEjected   uint8         // number of ejections in a row
+}
+
+// An upstream is a set of endpoints that serve the same.
 type upstream struct {
 	rules         Rules
-	maxAttempts   uint8  // tries of one request: the rules', or what one had been given when they became fewer
-	firstEndpoint uint16 // of its endpoints
-	nextEndpoint  uint8  // endpoint whose turn is among equals
-	budget        budget
-	breaker       breaker
+	maxAttempts   uint8 // attempts per request: the rules' limit, or a higher one that a request got before a change
+	firstEndpoint uint16
+	nextEndpoint  uint8 // first candidate among equally loaded endpoints
+	groups        [event.NumCallers]group
 }
 
-// Upstreams are all there are.
+// A group is what an upstream learns from the requests of a group of callers, and applies to no
+// others: a caller without a key can make an endpoint fail, and must not take it from callers
+// with a key.
+type group struct {
+	budget  budget
+	breaker breaker
+}
+
+// Upstreams are all upstreams.
 //
 // Invariants:
 //
-//	U1  an endpoint has as many calls as there are rows that try it or are answered by it,
-//	    but for those of a past one; one that is none is as if nothing had ever been seen of it
-//	U2  no request has more tries than the rules give it, or gave it before a change, and none
-//	    is tried again that may not
-//	U3  retries cost what requests have brought in, and never more than is saved
-//	U4  a breaker that is half-open has no more than Floor tries out, and as many as rows of
-//	    its epoch try; one that is open ends in time
-//	U5  whatever ends by itself does so at Due, or later
-//	U6  a row is free, or one request's
-//	U7  an upstream is down if it has endpoints and each is sick
+//	U1  an endpoint has as many calls as there are rows that try it or wait for the end of its
+//	    answer, except rows of a removed endpoint; an unused endpoint has no state
+//	U2  a request has at most the attempts of its rules, or of the rules before a change, and is
+//	    retried only if it may be
+//	U3  the retry budget never exceeds its limit and is never negative
+//	U4  per group of callers, a half-open breaker has at most HalfOpenInFlight attempts in flight, as many as there
+//	    are rows of its epoch; an open breaker ends at a known time
+//	U5  a timer expires at Due or later
+//	U6  a row is free or belongs to one request
+//	U7  an upstream is down if it has endpoints and all are unhealthy
 type Upstreams struct {
 	rand      types.Rand
 	calls     []call
@@ -79,11 +92,11 @@ type Upstreams struct {
 	endpoints []endpoint
 	upstreams []upstream
 	due       types.Instant
-	hasDue    bool   // something is due
+	hasDue    bool   // due is valid
 	down      uint64 // bit i: health checks fail on every endpoint of upstream i
 }
 
-// New is upstreams of which nothing is known, for at most so many requests at once.
+// New returns upstreams without state, for a number of concurrent requests.
 func New(calls int, dice types.Rand, rules ...Rules) Upstreams {
 	types.Assert(0 < calls && calls <= types.MaxTickets, "upstream: too many")
 	types.Assert(CheckRules(rules) == nil, "upstream: rules without sense")
@@ -97,14 +110,18 @@ func New(calls int, dice types.Rand, rules ...Rules) Upstreams {
 	return m
 }
 
-// addUpstream makes one more upstream, of which nothing is known.
+// addUpstream adds an upstream without state.
 func (m *Upstreams) addUpstream(r Rules) {
 	r.ResetEndpoints = 0
-	m.upstreams = append(m.upstreams, upstream{rules: r, maxAttempts: r.MaxAttempts, firstEndpoint: uint16(len(m.endpoints)), budget: budget{saved: r.RetryPerSecond * retryCost}})
+	u := upstream{rules: r, maxAttempts: r.MaxAttempts, firstEndpoint: uint16(len(m.endpoints))}
+	for by := range u.groups {
+		u.groups[by].budget.saved = r.RetryPerSecond * retryCost
+	}
+	m.upstreams = append(m.upstreams, u)
 	m.endpoints = append(m.endpoints, make([]endpoint, MaxEndpoints)...)
 }
 
-// Pick lets a request in, and says where its first try goes.
+// Pick starts a request and picks the endpoint of its first attempt.
 func (m *Upstreams) Pick(now types.Instant, in event.Pick) event.Picked {
 	m.Tick(now)
 	switch {
@@ -116,12 +133,12 @@ func (m *Upstreams) Pick(now types.Instant, in event.Pick) event.Picked {
 	slot := m.free[len(m.free)-1]
 	m.free = m.free[:len(m.free)-1]
 	c := &m.calls[slot]
-	*c = call{generation: c.generation + 1, phase: waitingToRetry, upstream: in.Upstream, idempotent: in.Idempotent}
-	m.upstreams[in.Upstream].earnRetry(now)
+	*c = call{generation: c.generation + 1, phase: waitingToRetry, upstream: in.Upstream, idempotent: in.Idempotent, callers: in.Callers}
+	m.groupOf(c).earnRetry(now, &m.upstreams[in.Upstream].rules)
 	return m.startAttempt(now, slot)
 }
 
-// Retry says where the next try of a request goes.
+// Retry picks the endpoint of the next attempt of a request.
 func (m *Upstreams) Retry(now types.Instant, in event.Retry) event.Picked {
 	m.Tick(now)
 	c, ok := m.find(in.Ticket)
@@ -130,44 +147,44 @@ func (m *Upstreams) Retry(now types.Instant, in event.Retry) event.Picked {
 	}
 	if c.noMoreAttempts {
 		m.freeCall(in.Ticket.Slot())
-		return event.Picked{Ticket: in.Ticket, NoEndpoint: event.NoEndpointUnhealthy, Circuit: m.upstreams[c.upstream].breaker.state}
+		return event.Picked{Ticket: in.Ticket, NoEndpoint: event.NoEndpointUnhealthy, Circuit: m.groupOf(c).breaker.state}
 	}
 	return m.startAttempt(now, in.Ticket.Slot())
 }
 
-// startAttempt begins a try, or lets the request go.
+// startAttempt begins an attempt, or ends the request.
 func (m *Upstreams) startAttempt(now types.Instant, slot uint32) event.Picked {
 	c := &m.calls[slot]
-	u := &m.upstreams[c.upstream]
-	said := event.Picked{Ticket: types.NewTicket(slot, c.generation), Circuit: u.breaker.state}
-	if b := &u.breaker; b.state == event.CircuitOpen {
-		said.NoEndpoint, said.RetryAfter = event.NoEndpointCircuitOpen, b.openFor(now)
+	u, b := &m.upstreams[c.upstream], &m.groupOf(c).breaker
+	parts := event.Picked{Ticket: types.NewTicket(slot, c.generation), Circuit: b.state}
+	if b.state == event.CircuitOpen {
+		parts.NoEndpoint, parts.RetryAfter = event.NoEndpointCircuitOpen, b.openFor(now)
 	} else if b.state == event.CircuitHalfOpen && b.inFlight >= u.rules.HalfOpenInFlight {
-		said.NoEndpoint, said.RetryAfter = event.NoEndpointCircuitOpen, bucketWidth
+		parts.NoEndpoint, parts.RetryAfter = event.NoEndpointCircuitOpen, bucketWidth
 	}
-	at, any := m.leastLoaded(u, c.tried)
-	if said.NoEndpoint == event.EndpointPicked && !any {
-		said.NoEndpoint = event.NoEndpointUnhealthy
+	at, any := m.leastLoaded(u, c.callers, c.tried)
+	if parts.NoEndpoint == event.EndpointPicked && !any {
+		parts.NoEndpoint = event.NoEndpointUnhealthy
 	}
-	if said.NoEndpoint != event.EndpointPicked {
+	if parts.NoEndpoint != event.EndpointPicked {
 		m.freeCall(slot)
-		return said
+		return parts
 	}
-	c.phase, c.endpoint, c.attempts, c.epoch, c.endpointGone = trying, at, c.attempts+1, u.breaker.epoch, false
+	c.phase, c.endpoint, c.attempts, c.epoch, c.endpointGone = trying, at, c.attempts+1, b.epoch, false
 	c.tried |= 1 << at
 	u.nextEndpoint = (at + 1) % MaxEndpoints
-	if u.breaker.state == event.CircuitHalfOpen {
-		u.breaker.inFlight++
+	if b.state == event.CircuitHalfOpen {
+		b.inFlight++
 	}
 	m.endpointOf(c).calls++
-	said.Endpoint, said.Ejected = at, m.endpointOf(c).ejected
-	return said
+	parts.Endpoint, parts.Ejected = at, m.endpointOf(c).ejections[c.callers].ejected
+	return parts
 }
 
-// leastLoaded is the endpoint with the fewest calls, of those that are well and were not tried;
-// where there is none, of those that are well; where there is none, of those that are out.
-// A sick one is none.
-func (m *Upstreams) leastLoaded(u *upstream, tried uint16) (at uint8, any bool) {
+// leastLoaded returns the endpoint with the fewest calls among the healthy ones that were not
+// tried; if there is none, among all healthy ones; if there is none, among those ejected for the
+// callers. It never returns an unhealthy endpoint.
+func (m *Upstreams) leastLoaded(u *upstream, by event.Callers, tried uint16) (at uint8, any bool) {
 	best := uint64(1 << 63)
 	for i := range uint8(MaxEndpoints) {
 		n := (u.nextEndpoint + i) % MaxEndpoints
@@ -176,7 +193,7 @@ func (m *Upstreams) leastLoaded(u *upstream, tried uint16) (at uint8, any bool) 
 		}
 		e := &m.endpoints[u.firstEndpoint+uint16(n)]
 		rank := uint64(e.calls) | uint64(tried>>n&1)<<32
-		if e.ejected {
+		if e.ejections[by].ejected {
 			rank |= 1 << 33
 		}
 		if !e.unhealthy && rank < best {
@@ -186,7 +203,7 @@ func (m *Upstreams) leastLoaded(u *upstream, tried uint16) (at uint8, any bool) 
 	return at, any
 }
 
-// find is the request that a ticket names; ok is false when it is gone.
+// find returns the request of a ticket; ok is false if it is gone.
 func (m *Upstreams) find(t types.Ticket) (c *call, ok bool) {
 	if int64(t.Slot()) >= int64(len(m.calls)) {
 		return nil, false
@@ -199,12 +216,14 @@ func (m *Upstreams) endpointOf(c *call) *endpoint {
 	return &m.endpoints[m.upstreams[c.upstream].firstEndpoint+uint16(c.endpoint)]
 }
 
+func (m *Upstreams) groupOf(c *call) *group { return &m.upstreams[c.upstream].groups[c.callers] }
+
 func (m *Upstreams) freeCall(slot uint32) {
 	m.calls[slot].phase = free
 	m.free = append(m.free, slot)
 }
 
-// Tick ends what is over.
+// Tick handles expired timers.
 func (m *Upstreams) Tick(now types.Instant) {
 	if !m.hasDue || now < m.due {
 		return
@@ -212,19 +231,21 @@ func (m *Upstreams) Tick(now types.Instant) {
 	m.hasDue = false
 	for i := range m.upstreams {
 		u := &m.upstreams[i]
-		if b := &u.breaker; b.state == event.CircuitOpen {
-			if b.openUntil <= now {
-				b.enter(event.CircuitHalfOpen)
-			} else {
-				m.setDue(b.openUntil)
+		for by := range u.groups {
+			if b := &u.groups[by].breaker; b.state == event.CircuitOpen {
+				if b.openUntil <= now {
+					b.enter(event.CircuitHalfOpen)
+				} else {
+					m.setDue(b.openUntil)
+				}
 			}
-		}
-		for n := range m.endpointsOf(u) {
-			e := &m.endpointsOf(u)[n]
-			if e.ejected && e.ejectedUntil <= now {
-				e.ejected, e.failuresInARow = false, 0
-			} else if e.ejected {
-				m.setDue(e.ejectedUntil)
+			for n := range m.endpointsOf(u) {
+				e := &m.endpointsOf(u)[n].ejections[by]
+				if e.ejected && e.ejectedUntil <= now {
+					e.ejected, e.failuresInARow = false, 0
+				} else if e.ejected {
+					m.setDue(e.ejectedUntil)
+				}
 			}
 		}
 	}
@@ -236,5 +257,5 @@ func (m *Upstreams) setDue(at types.Instant) {
 	}
 }
 
-// Due is when something ends by itself next.
+// Due returns when the next timer expires.
 func (m *Upstreams) Due() (due types.Instant, any bool) { return m.due, m.hasDue }

@@ -14,25 +14,26 @@ import (
 	"macronode/core/types"
 )
 
-// A scene is an upstream whose endpoints are a, b, c …, and requests by name.
+// A scene is an upstream with endpoints a, b, c …, and requests by name.
 type scene struct {
 	t       *testing.T
 	m       upstream.Upstreams
 	now     types.Instant
 	rules   upstream.Rules
 	tickets map[string]types.Ticket
+	by      event.Callers // of the requests from here on
 }
 
 func TestTranscripts(t *testing.T) {
-	for _, name := range []string{"balance", "retries", "ejection", "breaker", "health"} {
+	for _, name := range []string{"balance", "retries", "ejection", "breaker", "callers", "health"} {
 		t.Run(name, func(t *testing.T) {
 			s := scene{t: t}
-			transcript.Play(t, "testdata/"+name, s.say)
+			transcript.Play(t, "testdata/"+name, s.run)
 		})
 	}
 }
 
-func (s *scene) say(w []string) string {
+func (s *scene) run(w []string) string {
 	answer := s.do(w)
 	if err := s.m.Check(); err != nil {
 		s.t.Fatal(err)
@@ -42,31 +43,33 @@ func (s *scene) say(w []string) string {
 
 func (s *scene) do(w []string) string {
 	switch w[0] {
-	case "new": // rows endpoints, then a rule and its number
+	case "new": // rows endpoints, then rules and their numbers
 		s.rules = upstream.Default(uint8(s.number(w[2])))
 		for _, r := range w[3:] {
 			name, n, _ := strings.Cut(r, "=")
 			*map[string]*uint32{"eject": &s.rules.EjectAfter, "least": &s.rules.BreakerMinAttempts, "floor": &s.rules.HalfOpenInFlight,
 				"trials": &s.rules.HalfOpenSuccesses, "share": &s.rules.RetryPercent, "spare": &s.rules.RetryPerSecond}[name] = uint32(s.number(n))
 		}
-		s.now, s.tickets = types.Instant(time.Hour), map[string]types.Ticket{}
+		s.now, s.tickets, s.by = types.Instant(time.Hour), map[string]types.Ticket{}, event.Authenticated
 		s.m = upstream.New(s.number(w[1]), types.NewRand(4), s.rules)
 		return ""
+	case "by": // group of callers
+		s.by = map[string]event.Callers{"authenticated": event.Authenticated, "anonymous": event.Anonymous}[w[1]]
 	case "pick", "post": // names
-		var said []string
+		var parts []string
 		for _, name := range w[1:] {
-			got := s.m.Pick(s.now, event.Pick{Idempotent: w[0] == "pick"})
+			got := s.m.Pick(s.now, event.Pick{Idempotent: w[0] == "pick", Callers: s.by})
 			s.tickets[name] = got.Ticket
-			said = append(said, s.where(got))
+			parts = append(parts, s.where(got))
 		}
-		return strings.Join(said, ", ")
+		return strings.Join(parts, ", ")
 	case "retry":
 		return s.where(s.m.Retry(s.now, event.Retry{Ticket: s.tickets[w[1]]}))
 	case "answered", "answered_5xx", "unsent", "failed", "timed_out", "abandoned", "completed", "truncated": // names, or spent and a name
 		return s.report(w[0], w[1:])
-	case "serve": // so many requests, one after the other
+	case "serve": // a number of requests, one after the other
 		for range s.number(w[1]) {
-			s.tickets["x"] = s.m.Pick(s.now, event.Pick{}).Ticket
+			s.tickets["x"] = s.m.Pick(s.now, event.Pick{Callers: s.by}).Ticket
 			s.report("answered", []string{"x"})
 			s.report("completed", []string{"x"})
 		}
@@ -100,7 +103,7 @@ func (s *scene) report(ending string, names []string) string {
 			in.Outcome = e
 		}
 	}
-	var said []string
+	var parts []string
 	for _, name := range names {
 		switch name {
 		case "spent":
@@ -115,12 +118,12 @@ func (s *scene) report(ending string, names []string) string {
 		}
 		in.Ticket = s.tickets[name]
 		if on := s.m.Report(s.now, in); on.Retry {
-			said = append(said, fmt.Sprintf("again in %v", on.Wait))
+			parts = append(parts, fmt.Sprintf("again in %v", on.Wait))
 		} else if on.NoRetry != event.RetryAllowed {
-			said = append(said, "no more for "+on.NoRetry.String())
+			parts = append(parts, "no more for "+on.NoRetry.String())
 		}
 	}
-	return strings.Join(append(said, s.look()), ", ")
+	return strings.Join(append(parts, s.look()), ", ")
 }
 
 func (s *scene) where(p event.Picked) string {
@@ -137,9 +140,9 @@ func (s *scene) where(p event.Picked) string {
 
 func (s *scene) look() string {
 	v := s.m.Stats(0)
-	var said []string
+	var parts []string
 	for i := range uint8(bits.Len16(s.rules.Endpoints)) {
-		calls, out, sick := s.m.Endpoint(0, i)
+		calls, out, sick := s.m.Endpoint(0, i, s.by)
 		one := fmt.Sprintf("%c %d", 'a'+rune(i), calls)
 		if out {
 			one += " out"
@@ -147,18 +150,18 @@ func (s *scene) look() string {
 		if sick {
 			one += " sick"
 		}
-		said = append(said, one)
+		parts = append(parts, one)
 	}
-	if v.Circuit != event.CircuitClosed {
-		said = append(said, v.Circuit.String())
+	if c := v.Circuits[s.by].State; c != event.CircuitClosed {
+		parts = append(parts, c.String())
 	}
 	if v.RetriesDenied > 0 {
-		said = append(said, fmt.Sprintf("%d dry", v.RetriesDenied))
+		parts = append(parts, fmt.Sprintf("%d dry", v.RetriesDenied))
 	}
 	if v.SeenHealthy {
-		said = append(said, "proven")
+		parts = append(parts, "proven")
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }
 
 func (s *scene) number(w string) int {

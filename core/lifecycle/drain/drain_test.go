@@ -14,8 +14,8 @@ import (
 	twin "macronode/models/drain"
 )
 
-// TestStory plays ends: busy and quiet let time go by, with work in and without.
-func TestStory(t *testing.T) {
+// TestTranscript plays drains: busy and quiet let time pass, with and without requests in progress.
+func TestTranscript(t *testing.T) {
 	var d drain.Drain
 	var now types.Instant
 	span := func(s string) time.Duration {
@@ -41,19 +41,19 @@ func TestStory(t *testing.T) {
 		if !d.Started() {
 			return "not begun"
 		}
-		said := d.Phase().String()
+		out := d.Phase().String()
 		if d.Refusing() {
-			said += ", closed"
+			out += ", closed"
 		}
 		if due, any := d.Due(); any {
-			said += fmt.Sprintf(", until %v later", time.Duration(due-now))
+			out += fmt.Sprintf(", until %v later", time.Duration(due-now))
 		}
-		return said
+		return out
 	})
 }
 
-// TestAgrees walks the machine and its timetable through the same random end.
-func TestAgrees(t *testing.T) {
+// TestMatchesModel makes random calls to the machine and to its timetable.
+func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.OneOf(rapid.Just[int64](0), rapid.Int64Range(0, 20))
 		m := twin.Drain{LameDuck: length.Draw(t, "lame duck"), Drain: length.Draw(t, "drain"), Abort: length.Draw(t, "abort")}
@@ -99,8 +99,7 @@ func TestAgrees(t *testing.T) {
 	})
 }
 
-// exact: while work is in, nothing happens before Due, and something at Due. d is a
-// copy.
+// exact: with requests in progress, nothing happens before Due, and something at Due. d is a copy.
 func exact(t *rapid.T, d drain.Drain) {
 	due, any := d.Due()
 	last := due - 1

@@ -6,8 +6,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestCheckSees: every phase that is none of an end's.
-func TestCheckSees(t *testing.T) {
+// TestCheckFinds: Check finds each invalid phase.
+func TestCheckFinds(t *testing.T) {
 	ends := map[types.Phase]bool{types.Starting: true, types.LameDuck: true, types.Draining: true, types.Aborting: true, types.Stopped: true}
 	for p := range types.Phase(255) {
 		d := Drain{phase: p}

@@ -27,9 +27,9 @@ func condition(name string) types.Condition {
 	return conditions
 }
 
-// TestStory plays the table: after each word, the codes of /readyz and of
-// /readyz?for=read, what is served, and the reasons.
-func TestStory(t *testing.T) {
+// TestTranscript plays the table: after each word, the statuses of /readyz and /readyz?for=read, what is served,
+// and the reasons.
+func TestTranscript(t *testing.T) {
 	var r readiness.Readiness
 	var now types.Instant
 	code := map[bool]int{true: 200, false: 503}
@@ -76,7 +76,7 @@ func TestStory(t *testing.T) {
 	})
 }
 
-// bits are upstreams as numbers say them.
+// bits returns upstreams by their numbers as bits.
 func bits(t *testing.T, numbers []string) (set uint64) {
 	for _, n := range numbers {
 		i, err := strconv.Atoi(n)
@@ -88,9 +88,8 @@ func bits(t *testing.T, numbers []string) (set uint64) {
 	return set
 }
 
-// TestAgrees walks the machine and the table through the same random life, and wants
-// R1 and R2 of both.
-func TestAgrees(t *testing.T) {
+// TestMatchesModel makes random calls to the machine and to the table, and checks R1 and R2 of both.
+func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patience := rapid.Int64Range(0, 100).Draw(t, "patience")
 		wanted := rapid.SliceOfNDistinct(rapid.IntRange(0, 63), 0, 3, rapid.ID).Draw(t, "wanted")
@@ -110,7 +109,7 @@ func TestAgrees(t *testing.T) {
 		meet := func(t *rapid.T) {
 			c := need.Draw(t, "c")
 			r.Satisfy(c)
-			m.Met(c)
+			m.Satisfy(c)
 			if r.WaitingFor().Has(c) {
 				t.Fatalf("%v was met and is not", c)
 			}
@@ -121,7 +120,7 @@ func TestAgrees(t *testing.T) {
 			"meet all": func(*rapid.T) {
 				for c := range types.Condition(most + 1) {
 					r.Satisfy(c)
-					m.Met(c)
+					m.Satisfy(c)
 				}
 			},
 			"well": func(t *rapid.T) { well(rapid.IntRange(0, 63).Draw(t, "upstream")) },
@@ -130,9 +129,9 @@ func TestAgrees(t *testing.T) {
 					well(rapid.SampledFrom(m.Wanted).Draw(t, "upstream"))
 				}
 			},
-			"miss": func(t *rapid.T) { c := need.Draw(t, "c"); r.Unsatisfy(c); m.Missed(c) },
-			"ail":  func(t *rapid.T) { c := ailment.Draw(t, "c"); r.SetDegraded(c, true); m.Ails(c) },
-			"heal": func(t *rapid.T) { c := ailment.Draw(t, "c"); r.SetDegraded(c, false); m.Heals(c) },
+			"miss": func(t *rapid.T) { c := need.Draw(t, "c"); r.Unsatisfy(c); m.Unsatisfy(c) },
+			"ail":  func(t *rapid.T) { c := ailment.Draw(t, "c"); r.SetDegraded(c, true); m.Degrade(c) },
+			"heal": func(t *rapid.T) { c := ailment.Draw(t, "c"); r.SetDegraded(c, false); m.Restore(c) },
 			"tick": func(t *rapid.T) {
 				now += types.Instant(rapid.Int64Range(0, 60).Draw(t, "ns"))
 				r.Tick(now)
@@ -197,7 +196,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &r, func() types.Hash64 { return r.HashInto(0) })
 }
 
-// TestMisuse: a dependency does not ail, an ailment is not met.
+// TestMisuse: a dependency cannot degrade, and a degradation cannot be satisfied.
 func TestMisuse(t *testing.T) {
 	for name, do := range map[string]func(*readiness.Readiness){
 		"an ailment is met":                  func(r *readiness.Readiness) { r.Satisfy(types.JournalStalled) },

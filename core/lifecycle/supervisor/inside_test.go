@@ -13,7 +13,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	hashcoverage.Every(t, &s, func() types.Hash64 { return s.HashInto(0) })
 }
 
-// TestCheckFinds: S1, either way.
+// TestCheckFinds: S1, in both directions.
 func TestCheckFinds(t *testing.T) {
 	for name, spoil := range map[string]func(*service){
 		"wanted and down":      func(c *service) { c.state = down },

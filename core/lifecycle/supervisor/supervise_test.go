@@ -15,14 +15,14 @@ import (
 	twin "macronode/models/supervisor"
 )
 
-// TestStory plays children that end: after lets time go by, due goes to the instant
-// that Due tells, or an hour on when it tells none; due-down ends a child there.
-func TestStory(t *testing.T) {
+// TestTranscript plays services that end: after lets time pass, due goes to the instant of Due, or an hour ahead
+// if there is none; due-down ends a service there.
+func TestTranscript(t *testing.T) {
 	var s supervisor.Supervisor
 	var out event.Effects
 	var now types.Instant
 	transcript.Play(t, "testdata/children", func(w []string) string {
-		var said []string
+		var lines []string
 		child := types.Service(0)
 		for c := range types.NumServices {
 			if w[len(w)-1] == c.String() {
@@ -55,7 +55,7 @@ func TestStory(t *testing.T) {
 			if !any {
 				due = now.Add(time.Hour)
 			}
-			said = append(said, fmt.Sprintf("%v later", time.Duration(due-now)))
+			lines = append(lines, fmt.Sprintf("%v later", time.Duration(due-now)))
 			if now = due; w[0] == "due-down" {
 				s.Down(now, child)
 			}
@@ -65,22 +65,22 @@ func TestStory(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, op := range out.ServiceCommands {
-			said = append(said, fmt.Sprintf("%v %v", op.Verb, op.Service))
+			lines = append(lines, fmt.Sprintf("%v %v", op.Verb, op.Service))
 		}
 		if strings.HasSuffix(w[0], "down") {
 			if due, any := s.Due(); any {
-				said = append(said, fmt.Sprintf("rests, due in %v", time.Duration(due-now)))
+				lines = append(lines, fmt.Sprintf("rests, due in %v", time.Duration(due-now)))
 			}
 		}
 		if s.CrashLoop(now) {
-			said = append(said, "troubled")
+			lines = append(lines, "troubled")
 		}
-		return strings.Join(said, ", ")
+		return strings.Join(lines, ", ")
 	})
 }
 
-// TestAgrees walks the supervisor and its twin through the same random life.
-func TestAgrees(t *testing.T) {
+// TestMatchesModel makes random calls to the supervisor and to its model.
+func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		s, m := supervisor.New(types.NewRand(seed)), twin.New(int(types.NumServices), types.NewRand(seed))
@@ -137,8 +137,8 @@ func TestAgrees(t *testing.T) {
 				}
 				out.Reset()
 				s.Stop(c, event.StopService, &out)
-				if told := m.Stop(int(c)); told != (len(out.ServiceCommands) == 1) {
-					t.Fatalf("stop says %v, the twin %v", out.ServiceCommands, told)
+				if stopped := m.Stop(int(c)); stopped != (len(out.ServiceCommands) == 1) {
+					t.Fatalf("stop says %v, the twin %v", out.ServiceCommands, stopped)
 				}
 			},
 			"pass": func(t *rapid.T) {
@@ -178,8 +178,7 @@ func agrees(t *rapid.T, now types.Instant, s supervisor.Supervisor, m *twin.Supe
 	exact(t, now, s)
 }
 
-// exact: before Due a Tick changes nothing and nobody's trouble ends, at Due it
-// changes something. s is a copy.
+// exact: before Due a Tick changes nothing and no crash loop ends, and at Due it changes something. s is a copy.
 func exact(t *rapid.T, now types.Instant, s supervisor.Supervisor) {
 	var out event.Effects
 	due, any := s.Due()
@@ -199,8 +198,8 @@ func exact(t *rapid.T, now types.Instant, s supervisor.Supervisor) {
 	}
 }
 
-// TestRests: S2, and that chance uses all of the room it is given.
-func TestRests(t *testing.T) {
+// TestBackoff: S2, and random pauses use the whole range.
+func TestBackoff(t *testing.T) {
 	const least, most = 100 * time.Millisecond, 500 * time.Millisecond
 	for failures := range 8 {
 		low, high := time.Hour, time.Duration(0)

@@ -3,7 +3,7 @@
 > arrive wallet 0.1 ann 7
 0.1 goes
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > drain
 stop http
 > after 1s

@@ -2,11 +2,11 @@
 # asked again it is refused with the same words, and nothing moves either time.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > burn k2 ann 10 1
-frame @4: moved
+frame @4: posted
 > burn k3 ann 10 2
-frame @5: refused(insufficient_funds)
+frame @5: rejected(insufficient_funds)
 > durable 5
 > folded 5
 reply 2 after @3: see @3.0
@@ -15,7 +15,7 @@ reply 4 after @5: see @5.0
 > burn k3 ann 10 2
 reply 5 after @5: see @5.0, replayed
 > transfer k4 ann bob 1 2
-frame @6: refused(insufficient_funds)
+frame @6: rejected(insufficient_funds)
 > durable 6
 > folded 6
 reply 6 after @6: see @6.0

@@ -1,7 +1,7 @@
 # A flush that takes long stops writes; reads go on; its end brings them back.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > due
 in 0s: true
 > after 200ms
@@ -34,9 +34,9 @@ finished 0, refused 0, aborted 0
 # A flush that fails is never believed again: what was in it is unknown, what was
 # known before is still told, and nothing new is written.
 > issue k3 ann 1
-frame @4: moved
+frame @4: posted
 > issue k4 ann 1
-frame @5: moved
+frame @5: posted
 > durable 4
 > refused 5
 reply 7 after @0: outcome_unknown
@@ -64,6 +64,30 @@ finished 0, refused 0, aborted 0
 
 # A frame that a reader could not read degrades the node until its restart.
 > unreadable
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
+finished 0, refused 0, aborted 0
+
+# Files of objects that cannot be read or written degrade the node until they can.
+> objects unreadable unwritable
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged has objects_unavailable has uploads_refused]
+finished 0, refused 0, aborted 0
+> objects unwritable
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged has uploads_refused]
+finished 0, refused 0, aborted 0
+> objects
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
+finished 0, refused 0, aborted 0
+
+# A provider of objects that cannot be used degrades the node until it can be used again.
+> providers 1
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged has provider_failed]
+finished 0, refused 0, aborted 0
+> providers 0
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
 finished 0, refused 0, aborted 0

@@ -2,7 +2,7 @@
 # no key expires while that lasts.
 > ready
 > issue k1 ann 1
-frame @3: moved
+frame @3: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0
@@ -16,7 +16,7 @@ finished 0, refused 0, aborted 0
 > issue k1 ann 1
 reply 3 after @3: see @3.0, replayed
 > issue k2 ann 1
-frame @5: moved
+frame @5: posted
 
 # Told to, it is believed.
 > durable 5

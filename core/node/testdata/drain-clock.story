@@ -3,7 +3,7 @@
 # read an earlier one.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0

@@ -1,7 +1,7 @@
 # A drain takes no word about keys either: not even what would change nothing.
 > ready
 > grant 8 1 7 1
-frame @3: granted
+frame @3: key_created
 > durable 3
 > folded 3
 reply 2 after @3: see @0.0

@@ -5,7 +5,7 @@
 > arrive query 1.1 ann 7
 1.1 goes
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > drain
 stop http
 > status

@@ -2,7 +2,7 @@
 # the first outcome, and does nothing a second time.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > durable 3
 > after 5s
 frame @4:

@@ -1,12 +1,12 @@
 # Three replies may wait, one of them for somebody else's outcome; the fourth is busy.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > issue k1 ann 10
 > issue k1 ann 10
 reply 4 after @0: in_progress
 > issue k2 ann 10
-frame @4: moved
+frame @4: posted
 > issue k3 ann 10
 reply 6 after @0: busy
 > grant 8 1 7 1
@@ -29,7 +29,7 @@ reply 10 after @3: see @3.0, replayed
 
 # Who waits too long is told that nobody knows; a second caller, that the first is at it.
 > issue k4 ann 1
-frame @5: moved
+frame @5: posted
 > issue k4 ann 1
 > durable 5
 > after 5s

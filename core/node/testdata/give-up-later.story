@@ -1,7 +1,7 @@
 # Told in a drain, it ends that; told when nothing is in, it has nothing to cut.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > drain
 stop http
 > after 1s

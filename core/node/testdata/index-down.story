@@ -10,7 +10,7 @@ finished 0, refused 0, aborted 0
 degraded: ready yes, for read yes, reads yes, writes yes [has index_behind]
 finished 0, refused 0, aborted 0
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0

@@ -2,7 +2,7 @@
 # administers may end any of them.
 > ready
 > grant 9 1 7 1 admin
-frame @3: granted
+frame @3: key_created
 > durable 3
 > folded 3
 reply 2 after @3: see @0.0
@@ -11,12 +11,12 @@ reply 3 after @3: forbidden
 > grant 10 1 7 1 first
 reply 4 after @0: bad_request
 > grant 10 1 9 1 admin
-frame @4: granted
+frame @4: key_created
 > durable 4
 > folded 4
 reply 5 after @4: see @0.0
 > revoke 7 9 1
-frame @5: revoked
+frame @5: key_revoked
 > durable 5
 > folded 5
 reply 6 after @5: see @0.0

@@ -1,7 +1,7 @@
 # An administrator has the keys of its own tenant, and of no other, whatever tenant it says.
 > ready
 > grant 9 2 7 1
-frame @3: granted
+frame @3: key_created
 > durable 3
 > folded 3
 reply 2 after @3: see @0.0
@@ -10,7 +10,7 @@ reply 3 after @3: forbidden
 > grant 10 2 9 1
 reply 4 after @3: forbidden
 > revoke 7 9 2
-reply 5 after @0: not_found
+reply 5 after @3: not_found
 > revoke 9 9 1
 reply 6 after @3: forbidden
 
@@ -18,7 +18,7 @@ reply 6 after @3: forbidden
 > grant 11 2 9 2
 reply 7 after @3: limits_exceeded
 > grant 11 1 7 1
-frame @4: granted
+frame @4: key_created
 > grant 12 1 7 1
 > durable 4
 > folded 4
@@ -27,7 +27,7 @@ reply 9 after @4: limits_exceeded
 
 # From the default tenant everybody's.
 > revoke 9 7 1
-frame @5: revoked
+frame @5: key_revoked
 > durable 5
 > folded 5
 reply 10 after @5: see @0.0

@@ -1,14 +1,14 @@
 # A key that another made; when it is revoked it is nobody's in the very next step.
 > ready
 > grant 8 1 7 1
-frame @3: granted
+frame @3: key_created
 > durable 3
 > folded 3
 reply 2 after @3: see @0.0
 > grant 9 2 8 1
-frame @4: granted
+frame @4: key_created
 > revoke 8 7 1
-frame @5: revoked
+frame @5: key_revoked
 > grant 10 1 8 1
 > durable 5
 > folded 5
@@ -20,20 +20,20 @@ reply 5 after @5: forbidden
 > revoke 8 7 1
 reply 6 after @5: see @0.0
 > revoke 5 7 1
-reply 7 after @0: not_found
+reply 7 after @5: not_found
 > grant 9 2 7 1
 reply 8 after @5: see @0.0
 
 # The node's own key is replaced when its file was lost.
 > instead 6 1
-frame @6: revoked key_made
+frame @6: key_revoked bootstrap_key_created
 > durable 6
 > folded 6
 reply 9 after @6: see @0.0
 > issue k1 ann 5
 reply 10 after @6: forbidden
 > issue k1 ann 5 ^6
-frame @7: moved
+frame @7: posted
 > durable 7
 > folded 7
 reply 11 after @7: see @7.0

@@ -2,11 +2,11 @@
 # whoever asks must have asked the index, after it had what was forgotten.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > issue k2 ann 10
-frame @4: moved
+frame @4: posted
 > issue k3 ann 10
-frame @5: moved
+frame @5: posted
 > durable 5
 > folded 5
 reply 2 after @3: see @3.0
@@ -14,7 +14,7 @@ reply 3 after @4: see @4.0
 reply 4 after @5: see @5.0
 > indexed 5
 > after 6s
-frame @6: forgot
+frame @6: keys_forgotten
 > issue k1 ann 10 <@2
 reply 5 after @0: look again
 > issue k1 ann 10 <@5 =@3
@@ -22,7 +22,7 @@ reply 6 after @3: see @3.0, replayed
 > issue k4 ann 10 <@2
 reply 7 after @0: look again
 > issue k4 ann 10
-frame @7: moved forgot
+frame @7: posted keys_forgotten
 > find k3
 reply 9 after @5: see @5.0
 > find k9

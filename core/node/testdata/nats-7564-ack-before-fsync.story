@@ -2,7 +2,7 @@
 # decided, not when it is written, not when the disk alone has it.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0

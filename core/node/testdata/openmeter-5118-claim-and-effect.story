@@ -2,7 +2,7 @@
 # never shown a success that the disk may not have.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > refused 3
 reply 2 after @0: outcome_unknown
 > issue k1 ann 10

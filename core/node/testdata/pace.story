@@ -2,10 +2,10 @@
 # its own beginning.
 > ready
 > issue k1 ann 1
-frame @3: moved
+frame @3: posted
 > after 150ms
 > issue k2 ann 1
-frame @4: moved
+frame @4: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0

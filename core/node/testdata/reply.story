@@ -1,9 +1,9 @@
 # What is told, and when.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > transfer k2 ann bob 4 1
-frame @4: moved
+frame @4: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0
@@ -17,7 +17,7 @@ reply 4 after @4: see @4.0, replayed
 > transfer k2 ann bob 5 1
 reply 5 after @4: idempotency_conflict
 > transfer k3 ann bob 1 2
-frame @5: moved
+frame @5: posted
 
 # What is refused for good is a record as well; a nonce ahead of its time is not.
 > durable 5
@@ -26,7 +26,7 @@ reply 6 after @5: see @5.0
 > transfer k4 ann bob 1 9
 reply 7 after @5: nonce_conflict, expected nonce 3
 > transfer k4 ann bob 100 3
-frame @6: refused(insufficient_funds)
+frame @6: rejected(insufficient_funds)
 > durable 6
 > folded 6
 reply 8 after @6: see @6.0
@@ -39,11 +39,11 @@ reply 9 after @6: see @6.0, replayed
 reply 10 after @0: unavailable
 > indexed 6
 > after 61s
-frame @7: forgot
+frame @7: keys_forgotten
 > durable 7
 > folded 7
 > issue k5 ann 1
-frame @8: moved
+frame @8: posted
 > durable 8
 > folded 8
 reply 11 after @8: see @8.0

@@ -2,7 +2,7 @@
 # one mints, and the others are shown what it did.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > issue k1 ann 10
 > issue k1 ann 10
 reply 4 after @0: in_progress

@@ -2,12 +2,12 @@
 # that comes second waits for the first outcome instead of meeting a used nonce.
 > ready
 > issue k1 ann 10
-frame @3: moved
+frame @3: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0
 > transfer k2 ann bob 4 1
-frame @4: moved
+frame @4: posted
 > transfer k2 ann bob 4 1
 > durable 4
 > folded 4

@@ -1,7 +1,7 @@
 # A drain waits for a journal that is slow, and not for one that has failed.
 > ready
 > issue k1 ann 1
-frame @3: moved
+frame @3: posted
 > after 4s
 > drain
 stop http

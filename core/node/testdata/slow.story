@@ -2,9 +2,9 @@
 # for it nobody knows, until the disk says so after all.
 > ready
 > issue k1 ann 1
-frame @3: moved
+frame @3: posted
 > issue k2 ann 1
-frame @4: moved
+frame @4: posted
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0

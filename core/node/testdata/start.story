@@ -5,7 +5,7 @@ finished 0, refused 0, aborted 0
 > issue k0 ann 5
 reply 1 after @0: unavailable
 > boot 12
-frame @1: booted
+frame @1: started
 start http
 start admin
 start sampler
@@ -20,7 +20,7 @@ finished 0, refused 0, aborted 0
 > up sampler
 > up indexer
 > enrol 7
-frame @2: key_made
+frame @2: bootstrap_key_created
 > durable 1
 > folded 1
 > durable 2

@@ -2,7 +2,7 @@
 # comes; that one by none.
 > ready
 > issue k1 ann 1
-frame @3: moved
+frame @3: posted
 > after 1s
 > durable 3
 > folded 3
@@ -17,7 +17,7 @@ frame @4:
 
 # On a full disk nobody vouches; then somebody does.
 > issue k2 ann 1
-frame @5: moved
+frame @5: posted
 > durable 5
 > folded 5
 reply 3 after @5: see @5.0

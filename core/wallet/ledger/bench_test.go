@@ -11,10 +11,10 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
-// The cost of one decision that is applied, between any two of so many accounts.
+// The benchmarks decide and apply one operation on random accounts.
 func BenchmarkTransfer(b *testing.B) { sizes(b, (*crowd).transfer) }
 func BenchmarkHold(b *testing.B)     { sizes(b, (*crowd).hold) } // and its capture
-func BenchmarkLapse(b *testing.B)    { sizes(b, (*crowd).lapse) }
+func BenchmarkLapse(b *testing.B)    { sizes(b, (*crowd).expire) }
 func BenchmarkUndo(b *testing.B)     { sizes(b, (*crowd).undo) } // of one transfer, in a batch of 50
 
 func sizes(b *testing.B, one func(*crowd)) {
@@ -33,7 +33,7 @@ func sizes(b *testing.B, one func(*crowd)) {
 	}
 }
 
-// crowd are accounts with money, and with a hold each.
+// crowd is a ledger of accounts with money and a hold each.
 type crowd struct {
 	*testing.B
 	ledger ledger.Ledger
@@ -43,7 +43,7 @@ type crowd struct {
 	dice   types.Rand
 	at     types.Time
 	opened types.LSN
-	batch  []int // who paid in it
+	batch  []int // payers of the batch
 	rec    record.Record
 }
 
@@ -81,7 +81,7 @@ func (w *crowd) pick() (from, to int) {
 	return int(a), int((a + 1 + w.dice.Uint64n(n-1)) % n)
 }
 
-// open holds something of an account, for a day or so.
+// open holds an amount of an account, for about a day.
 func (w *crowd) open(from int) {
 	w.nonces[from]++
 	w.opened++
@@ -101,11 +101,11 @@ func (w *crowd) hold() {
 	w.commit(record.Record{Op: event.Capture, From: types.Name{ID: w.ids[from]}, To: types.Name{ID: w.ids[to]}, Amount: types.MinorUnits(1), Hold: w.id()})
 }
 
-// lapse ends the hold that ends first, and opens another.
-func (w *crowd) lapse() {
+// expire expires the next hold and opens another.
+func (w *crowd) expire() {
 	w.at += 200_000_000
 	if !w.ledger.ExpireNextHold(w.at, &w.rec) {
-		w.Fatal("nothing is overdue")
+		w.Fatal("no hold has expired")
 	}
 	w.ledger.Apply(w.at, types.TxID{}, &w.rec)
 	from, _ := w.pick()

@@ -7,8 +7,8 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
-// TestBytes: a ledger takes what it says, of each of its limits.
-func TestBytes(t *testing.T) {
+// TestBytesMatchesMemory shows that Bytes is the memory of a ledger, for each limit.
+func TestBytesMatchesMemory(t *testing.T) {
 	one := ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, Holds: 1, MaxBatchItems: 1}
 	for name, more := range map[string]func(*ledger.Limits){
 		"accounts": func(l *ledger.Limits) { l.Accounts = 100_000 },
@@ -20,6 +20,6 @@ func TestBytes(t *testing.T) {
 	} {
 		l := one
 		more(&l)
-		memcheck.Says(t, name, ledger.Bytes(l), func() ledger.Ledger { return ledger.New(l, 1) })
+		memcheck.Check(t, name, ledger.Bytes(l), func() ledger.Ledger { return ledger.New(l, 1) })
 	}
 }

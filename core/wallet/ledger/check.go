@@ -7,7 +7,7 @@ import (
 	"macronode/core/types"
 )
 
-// Check walks everything and returns the first invariant that does not hold.
+// Check returns the first invariant that does not hold. It visits every row.
 func (l *Ledger) Check() error {
 	err := errors.Join(l.tenants.Check(), l.accounts.Check(), l.assets.Check(), l.holdings.Check())
 	if err != nil {
@@ -22,7 +22,7 @@ func (l *Ledger) Check() error {
 	return l.checkCounts()
 }
 
-// checkMoney holds each asset's balances against what was issued.
+// checkMoney compares the balances of each asset with the amount issued.
 func (l *Ledger) checkMoney() error {
 	had := make([]types.Amount, l.assets.Len())
 	for i := range l.holdings.Len() {
@@ -42,7 +42,7 @@ func (l *Ledger) checkMoney() error {
 	return nil
 }
 
-// checkHeld holds what is held against the active holds.
+// checkHeld compares the held amounts with the active holds.
 func (l *Ledger) checkHeld() error {
 	of, all := make([]types.Amount, l.holdings.Len()), make([]types.Amount, l.assets.Len())
 	for _, e := range l.holds.heap {
@@ -70,7 +70,7 @@ func (l *Ledger) checkHeld() error {
 	return nil
 }
 
-// checkRings walks each account's holds.
+// checkRings checks the ring of holds of each account.
 func (l *Ledger) checkRings() error {
 	for i := range l.accounts.Len() {
 		_, p := l.accounts.Row(uint32(i))
@@ -89,15 +89,15 @@ func (l *Ledger) checkRings() error {
 	return nil
 }
 
-// checkCounts counts what each tenant has, and sums what stands where.
+// checkCounts checks the counts of each tenant and the sum over places.
 func (l *Ledger) checkCounts() error {
 	counts := make([]tenant, l.tenants.Len())
-	var nobody tenant
+	var noTenant tenant
 	of := func(t types.Tenant) *tenant {
 		if at, ok := l.tenants.Find(t); ok {
 			return &counts[at]
 		}
-		return &nobody
+		return &noTenant
 	}
 	var placed placement
 	for i := range l.assets.Len() {
@@ -117,8 +117,8 @@ func (l *Ledger) checkCounts() error {
 		owner, _ := l.accounts.Row(k.account)
 		of(owner.tenant).holdings++
 	}
-	if nobody != (tenant{}) {
-		return fmt.Errorf("M4: nobody has %+v", nobody)
+	if noTenant != (tenant{}) {
+		return fmt.Errorf("M4: no tenant has %+v", noTenant)
 	}
 	if placed != l.placement {
 		return fmt.Errorf("M5: placed is %x, has %x", placed, l.placement)

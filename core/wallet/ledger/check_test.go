@@ -10,8 +10,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestCheckSees: each invariant, broken by hand, is named.
-func TestCheckSees(t *testing.T) {
+// TestCheckReportsBrokenInvariants breaks each invariant.
+func TestCheckReportsBrokenInvariants(t *testing.T) {
 	tenantAt := func(l *Ledger, change func(*tenant)) {
 		row, _ := l.tenants.Get(1)
 		change(&row)
@@ -37,37 +37,39 @@ func TestCheckSees(t *testing.T) {
 		breaks func(*Ledger)
 		want   string
 	}{
-		"limits that were lowered":  {func(l *Ledger) { l.limits = Limits{} }, ""},
-		"nothing":                   {func(*Ledger) {}, ""},
-		"money from nowhere":        {func(l *Ledger) { holdingAt(l, func(h *holding) { h.balance.Lo++ }) }, "M1"},
-		"money that is gone":        {func(l *Ledger) { holdingAt(l, func(h *holding) { h.balance.Lo-- }) }, "M1"},
-		"burned and still held":     {func(l *Ledger) { assetAt(l, func(a *asset) { a.burned.Lo++ }) }, "M1"},
-		"issued and held by nobody": {func(l *Ledger) { assetAt(l, func(a *asset) { a.issued.Lo++ }) }, "M1"},
+		"limits that were lowered": {func(l *Ledger) { l.limits = Limits{} }, ""},
+		"unchanged":                {func(*Ledger) {}, ""},
+		"money from nowhere":       {func(l *Ledger) { holdingAt(l, func(h *holding) { h.balance.Lo++ }) }, "M1"},
+		"money that is gone":       {func(l *Ledger) { holdingAt(l, func(h *holding) { h.balance.Lo-- }) }, "M1"},
+		"burned and still held":    {func(l *Ledger) { assetAt(l, func(a *asset) { a.burned.Lo++ }) }, "M1"},
+		"issued without an owner":  {func(l *Ledger) { assetAt(l, func(a *asset) { a.issued.Lo++ }) }, "M1"},
 		"more than 128 bits held": {func(l *Ledger) {
 			holdingAt(l, func(h *holding) { h.balance = types.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1} })
 		}, "M1"},
-		"more issued than may be": {more, "M1"},
+		"more issued than may be": {overIssue, "M1"},
 		"an account not counted":  {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.accounts-- }) }, "M4"},
 		"a holding counted twice": {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.holdings++ }) }, "M4"},
 		"an asset not counted":    {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.assets-- }) }, "M4"},
 		"a hold not counted":      {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.holds-- }) }, "M4"},
-		"an account of nobody": {func(l *Ledger) {
+		"an account without a tenant": {func(l *Ledger) {
 			k := nameKey{9, types.NameHash{1}}
 			l.placement.accounts += k.placeHash(l.accounts.Put(k, packedAccount{}))
 		}, "M4"},
-		"an account somewhere else":  {func(l *Ledger) { l.placement.accounts++ }, "M5"},
-		"an asset somewhere else":    {func(l *Ledger) { l.placement.assets++ }, "M5"},
-		"held by no hold":            {func(l *Ledger) { holdingAt(l, func(h *holding) { h.held.Lo++ }) }, "M6"},
-		"a hold that holds nothing":  {func(l *Ledger) { holdingAt(l, func(h *holding) { h.held.Lo-- }) }, "M6"},
-		"held of an asset by nobody": {func(l *Ledger) { assetAt(l, func(a *asset) { a.held.Lo++ }) }, "M6"},
-		"more held than there is":    {pauper, "M6"},
-		"a hold of no holding":       {func(l *Ledger) { swapped(l, func(v *hold) { v.holding.asset = 1 }) }, "M6"},
-		"holds beyond 128 bits":      {func(l *Ledger) { swapped(l, func(v *hold) { v.amount.Hi = 1<<64 - 1 }) }, "M6"},
-		"a ring that is too long":    {func(l *Ledger) { ringAt(l, func(a *account) { a.holds-- }) }, "M7"},
-		"a ring that is too short":   {func(l *Ledger) { ringAt(l, func(a *account) { a.holds++ }) }, "M7"},
-		"no ring":                    {func(l *Ledger) { ringAt(l, func(a *account) { a.firstHold = 0 }) }, "M7"},
-		"a ring begun too late":      {func(l *Ledger) { ringAt(l, func(a *account) { a.firstHold = l.holds.links[a.firstHold-1].after + 1 }) }, "M7"},
-		"another's hold in the ring": {func(l *Ledger) { swapped(l, func(v *hold) { v.holding.account = 1 }) }, "M7"},
+		"an account somewhere else":   {func(l *Ledger) { l.placement.accounts++ }, "M5"},
+		"an asset somewhere else":     {func(l *Ledger) { l.placement.assets++ }, "M5"},
+		"held by no hold":             {func(l *Ledger) { holdingAt(l, func(h *holding) { h.held.Lo++ }) }, "M6"},
+		"a hold without an amount":    {func(l *Ledger) { holdingAt(l, func(h *holding) { h.held.Lo-- }) }, "M6"},
+		"held without a holding":      {func(l *Ledger) { assetAt(l, func(a *asset) { a.held.Lo++ }) }, "M6"},
+		"more held than there is":     {overdraw, "M6"},
+		"a hold of no holding":        {func(l *Ledger) { swapped(l, func(v *hold) { v.holding.asset = 1 }) }, "M6"},
+		"holds of more than 128 bits": {func(l *Ledger) { swapped(l, func(v *hold) { v.amount.Hi = 1<<64 - 1 }) }, "M6"},
+		"a ring that is too long":     {func(l *Ledger) { ringAt(l, func(a *account) { a.holds-- }) }, "M7"},
+		"a ring that is too short":    {func(l *Ledger) { ringAt(l, func(a *account) { a.holds++ }) }, "M7"},
+		"no ring":                     {func(l *Ledger) { ringAt(l, func(a *account) { a.firstHold = 0 }) }, "M7"},
+		"a ring begun too late": {func(l *Ledger) {
+			ringAt(l, func(a *account) { a.firstHold = l.holds.links[a.firstHold-1].after + 1 })
+		}, "M7"},
+		"a foreign hold in the ring": {func(l *Ledger) { swapped(l, func(v *hold) { v.holding.account = 1 }) }, "M7"},
 		"a ring in another order": {func(l *Ledger) {
 			for i := range l.holds.links[:3] {
 				at := &l.holds.links[i]
@@ -81,15 +83,15 @@ func TestCheckSees(t *testing.T) {
 		"a heap of other times":             {func(l *Ledger) { l.holds.heap[0].at-- }, "M8"},
 		"a heap upside down":                {func(l *Ledger) { l.holds.swapInHeap(0, 2) }, "M8"},
 		"a hold that is elsewhere":          {func(l *Ledger) { l.holds.links[0].heapIndex, l.holds.links[1].heapIndex = 1, 0 }, "M8"},
-		"a hold that nobody hashed":         {func(l *Ledger) { blank := l.holds.rows; blank.Drop(0) }, "T"},
-		"a nonce that nobody hashed":        {func(l *Ledger) { blank := l.accounts; blank.Set(0, account{nonce: 7}.pack()) }, "T2"},
+		"a hold that is not hashed":         {func(l *Ledger) { blank := l.holds.rows; blank.Drop(0) }, "T"},
+		"a nonce that is not hashed":        {func(l *Ledger) { blank := l.accounts; blank.Set(0, account{nonce: 7}.pack()) }, "T2"},
 	} {
 		l := small()
 		moves(&l, 1, event.Issue, "", "ann", "EUR", 10)
 		moves(&l, 1, event.Transfer, "ann", "bob", "EUR", 4)
 		moves(&l, 1, event.Burn, "bob", "", "EUR", 1)
 		for until, nonce := types.Time(1), types.Nonce(2); until <= 3; until, nonce = until+1, nonce+1 {
-			opens(t, &l, types.TxID{byte(until)}, "ann", 1, nonce, until)
+			openHold(t, &l, types.TxID{byte(until)}, "ann", 1, nonce, until)
 		}
 		c.breaks(&l)
 		switch err := l.Check(); {
@@ -99,8 +101,8 @@ func TestCheckSees(t *testing.T) {
 	}
 }
 
-// more is all there may be and one unit more, in books that add up.
-func more(l *Ledger) {
+// overIssue issues the maximum and one unit more, with consistent sums.
+func overIssue(l *Ledger) {
 	most := types.MaxSupply()
 	over, _ := most.Add(types.MinorUnits(1))
 	_, a := l.assets.Row(0)
@@ -112,19 +114,19 @@ func more(l *Ledger) {
 	l.holdings.Set(0, h)
 }
 
-// opens holds an amount of somebody's EUR.
-func opens(t *testing.T, l *Ledger, id types.TxID, from string, amount uint64, nonce types.Nonce, until types.Time) {
+// openHold holds an amount of an account's EUR.
+func openHold(t *testing.T, l *Ledger, id types.TxID, from string, amount uint64, nonce types.Nonce, until types.Time) {
 	t.Helper()
-	r := record.Record{Op: event.Hold, Tenant: 1, From: called(from), Asset: called("EUR"), Amount: types.MinorUnits(amount), Nonce: nonce, ExpiresAt: until}
+	r := record.Record{Op: event.Hold, Tenant: 1, From: named(from), Asset: named("EUR"), Amount: types.MinorUnits(amount), Nonce: nonce, ExpiresAt: until}
 	if why := l.Decide(0, &r); why != event.None {
 		t.Fatal(why)
 	}
 	l.Apply(0, id, &r)
 }
 
-func called(s string) types.Name { return types.Name{ID: digest.Name([]byte(s)), Text: []byte(s)} }
+func named(s string) types.Name { return types.Name{ID: digest.Name([]byte(s)), Text: []byte(s)} }
 
-// swapped changes a hold in its place.
+// swapped changes a hold in place.
 func swapped(l *Ledger, change func(*hold)) {
 	id, v := l.holds.rows.Row(0)
 	l.holds.rows.Drop(0)
@@ -132,8 +134,8 @@ func swapped(l *Ledger, change func(*hold)) {
 	l.holds.rows.Put(id, v)
 }
 
-// pauper has less than he holds, in books that add up.
-func pauper(l *Ledger) {
+// overdraw makes an account hold more than its balance, with consistent sums.
+func overdraw(l *Ledger) {
 	_, ann := l.holdings.Row(0)
 	_, bob := l.holdings.Row(1)
 	rest, _ := ann.balance.Sub(types.MinorUnits(2))

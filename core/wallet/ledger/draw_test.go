@@ -9,9 +9,9 @@ import (
 	model "macronode/models/ledger"
 )
 
-// asks draws an operation that the door lets in.
-func (w *twins) asks() model.Op {
-	low := func(n int) int { return min(w.pick(n), w.pick(n), w.pick(n)) } // so that some see much
+// drawOp draws an operation that passes input validation.
+func (w *walk) drawOp() model.Op {
+	low := func(n int) int { return min(w.pick(n), w.pick(n), w.pick(n)) } // favour low numbers
 	kinds := []string{"issue", "issue", "issue", "issue", "transfer", "transfer", "burn", "hold", "hold", "hold", "hold",
 		"capture", "capture", "capture", "release"}
 	if w.pick(20) == 0 {
@@ -31,11 +31,11 @@ func (w *twins) asks() model.Op {
 	case "burn":
 		o.To = ""
 	case "hold":
-		w.holds(&o)
+		w.drawHold(&o)
 	case "capture", "release":
-		return w.ends(o)
+		return w.drawHoldEnd(o)
 	}
-	w.apart(&o)
+	w.separate(&o)
 	_, next := w.model.Balance(o.Tenant, o.From, o.Asset)
 	if o.Kind != "issue" {
 		o.Nonce = next
@@ -47,15 +47,15 @@ func (w *twins) asks() model.Op {
 		}
 	}
 	o.Amount = whole(w.amounts[w.pick(len(w.amounts))])
-	if o.Kind != "issue" && w.pick(2) == 0 { // what there is, or a little more or less
+	if o.Kind != "issue" && w.pick(2) == 0 { // the balance, or a little more or less
 		has, _ := w.model.Balance(o.Tenant, o.From, o.Asset)
 		o.Amount = w.about(has.Sub(has, w.model.Kept(0, o.Tenant, o.From, o.Asset)))
 	}
 	return o
 }
 
-// about is a number, or one more or less, and at least 1.
-func (w *twins) about(n *big.Int) *big.Int {
+// about returns n, n+1 or n-1, at least 1.
+func (w *walk) about(n *big.Int) *big.Int {
 	n = new(big.Int).Add(n, big.NewInt(int64(w.pick(3))-1))
 	if n.Sign() <= 0 {
 		n.SetInt64(1)
@@ -63,8 +63,8 @@ func (w *twins) about(n *big.Int) *big.Int {
 	return n
 }
 
-// apart sees that nobody pays himself.
-func (w *twins) apart(o *model.Op) {
+// separate ensures that from and to differ.
+func (w *walk) separate(o *model.Op) {
 	if o.From == o.To {
 		o.To = parties[0]
 		if o.From == o.To {
@@ -73,8 +73,8 @@ func (w *twins) apart(o *model.Op) {
 	}
 }
 
-// holds draws when a hold ends, at which id it will be, and for whom it is.
-func (w *twins) holds(o *model.Op) {
+// drawHold draws the expiry, ID and beneficiary of a hold.
+func (w *walk) drawHold(o *model.Op) {
 	far := types.Time(types.MaxHoldDuration.Milliseconds())
 	o.Until = w.at + []types.Time{1, 2, 3, 8, 8, day / 2, day, far, far - 1, far - 1, far - 1, far + 1, 0}[w.pick(13)]
 	o.Until = max(o.Until, 1)
@@ -84,8 +84,8 @@ func (w *twins) holds(o *model.Op) {
 	}
 }
 
-// ends draws the end of a hold: most of them one that is there.
-func (w *twins) ends(o model.Op) model.Op {
+// drawHoldEnd draws the end of a hold, usually an active one.
+func (w *walk) drawHoldEnd(o model.Op) model.Op {
 	o.Hold = types.NewTxID(9, types.Position{LSN: 9})
 	if len(w.ids) > 0 {
 		o.Hold = w.ids[w.pick(len(w.ids))]
@@ -100,7 +100,7 @@ func (w *twins) ends(o model.Op) model.Op {
 			o.To = h.To
 		}
 	}
-	w.apart(&o)
+	w.separate(&o)
 	o.Amount = whole(w.amounts[w.pick(len(w.amounts))])
 	if active && w.pick(3) > 0 {
 		o.Amount = w.about(h.Amount)
@@ -111,7 +111,7 @@ func (w *twins) ends(o model.Op) model.Op {
 	return o
 }
 
-func (w *twins) record(o model.Op) *record.Record {
+func (w *walk) record(o model.Op) *record.Record {
 	name := func(s string) (n types.Name) {
 		if s != "" {
 			n = types.Name{ID: digest.Name([]byte(s)), Text: []byte(s)}
@@ -126,7 +126,7 @@ func (w *twins) record(o model.Op) *record.Record {
 	if o.Amount != nil {
 		amount, err := types.ParseAmount(o.Amount.String())
 		if err != nil {
-			w.Fatalf("%v is no amount", o.Amount)
+			w.Fatalf("%v is not an amount", o.Amount)
 		}
 		r.Amount = amount
 	}

@@ -8,13 +8,13 @@ import (
 	"macronode/core/types"
 )
 
-// Why dumped rows are not loaded.
+// Why a dumped row is rejected.
 var (
 	ErrRow  = errors.New("ledger: not a row of a dump")
 	ErrRoom = errors.New("ledger: more rows than there is room for")
 )
 
-// A dump's rows, in this order. Their layouts, little-endian, are for ever:
+// The kinds of rows of a dump, in this order. Their layouts, little-endian, are frozen:
 //
 //	tenant   tenant 4 · seq 8
 //	account  tenant 4 · id 16 · nonce 8 · frozen 1
@@ -22,8 +22,8 @@ var (
 //	holding  account 4 · asset 4 · balance 16 · spent 16 · day 4
 //	hold     id 16 · account 4 · asset 4 · amount 16 · until 8 · to 16
 //
-// A holding and a hold name accounts and assets by where they stand among theirs, from
-// 0. An amount is its low half before its high one. What can be counted is not dumped.
+// A holding and a hold refer to accounts and assets by their row number, from 0. An amount is
+// stored low half first. Counts are recomputed and not dumped.
 const (
 	rowTenant uint8 = iota + 1
 	rowAccount
@@ -32,8 +32,8 @@ const (
 	rowHold
 )
 
-// Dump says every row, of which b holds until row returns. Loaded into an empty ledger of
-// the same limits or larger ones, they have the same hash.
+// Dump passes every row to row; b is valid until row returns. Loaded into an empty ledger with
+// the same or larger limits, the rows give the same hash.
 func (l *Ledger) Dump(row func(kind uint8, b []byte)) {
 	var b [80]byte
 	for i := range l.tenants.Len() {
@@ -79,8 +79,7 @@ func amounts(b []byte, all ...types.Amount) []byte {
 func (n nameKey) append(b []byte) []byte    { return append(u32(b, uint32(n.tenant)), n.id[:]...) }
 func (p holdingKey) append(b []byte) []byte { return u32(u32(b, p.account), p.asset) }
 
-// Load adds a row that Dump said. What it takes does no harm; that money adds up, Check
-// says when all is loaded.
+// Load adds a row of a dump. Every row is validated; Check validates the sums after the last row.
 func (l *Ledger) Load(kind uint8, b []byte) error {
 	rd := reader{b: b}
 	var err error
@@ -107,7 +106,7 @@ func (l *Ledger) Load(kind uint8, b []byte) error {
 func (l *Ledger) loadTenant(rd *reader) error {
 	id, t := types.Tenant(rd.u32()), tenant{seq: types.Seq(rd.u64())}
 	switch _, known := l.tenants.Find(id); {
-	case !rd.whole(), known, t.seq > types.MaxNonce:
+	case !rd.checkWhole(), known, t.seq > types.MaxNonce:
 		return ErrRow
 	case l.tenants.Room() == 0:
 		return ErrRoom
@@ -121,7 +120,7 @@ func (l *Ledger) loadAccount(rd *reader) error {
 	_, known := l.accounts.Find(k)
 	of, owned := l.tenants.Find(k.tenant)
 	switch {
-	case !rd.whole(), known, !owned, a.nonce > types.MaxNonce, frozen > 1:
+	case !rd.checkWhole(), known, !owned, a.nonce > types.MaxNonce, frozen > 1:
 		return ErrRow
 	case l.accounts.Room() == 0:
 		return ErrRoom
@@ -137,7 +136,7 @@ func (l *Ledger) loadAsset(rd *reader) error {
 	_, known := l.assets.Find(k)
 	of, owned := l.tenants.Find(k.tenant)
 	switch {
-	case !rd.whole(), known, !owned, s.issued.Less(s.burned), types.MaxSupply().Less(s.issued):
+	case !rd.checkWhole(), known, !owned, s.issued.Less(s.burned), types.MaxSupply().Less(s.issued):
 		return ErrRow
 	case l.assets.Room() == 0:
 		return ErrRoom
@@ -152,7 +151,7 @@ func (l *Ledger) loadHolding(rd *reader) error {
 	of, whole := l.owner(k)
 	_, known := l.holdings.Find(k)
 	switch {
-	case !rd.whole(), !whole, known, types.MaxSupply().Less(v.balance):
+	case !rd.checkWhole(), !whole, known, types.MaxSupply().Less(v.balance):
 		return ErrRow
 	case l.holdings.Room() == 0:
 		return ErrRoom
@@ -168,9 +167,9 @@ func (l *Ledger) loadHold(rd *reader) error {
 	v := hold{holding: rd.pair(), amount: rd.amount(), expiresAt: types.Time(rd.u64())}
 	rd.bytes(v.to[:])
 	of, whole := l.owner(v.holding)
-	from, _ := l.holdings.Get(v.holding) // without one, nothing is available
+	from, _ := l.holdings.Get(v.holding) // if missing, nothing is available
 	_, known := l.holds.rows.Find(id)
-	if !rd.whole() || !whole || known || v.amount.IsZero() || v.expiresAt <= 0 || from.available().Less(v.amount) {
+	if !rd.checkWhole() || !whole || known || v.amount.IsZero() || v.expiresAt <= 0 || from.available().Less(v.amount) {
 		return ErrRow
 	}
 	_, p := l.accounts.Row(v.holding.account)
@@ -190,7 +189,7 @@ func (l *Ledger) loadHold(rd *reader) error {
 	return nil
 }
 
-// owner is the place of the tenant that has both an account and an asset.
+// owner returns the place of the tenant that has both an account and an asset.
 func (l *Ledger) owner(k holdingKey) (place uint32, whole bool) {
 	if int(k.account) >= l.accounts.Len() || int(k.asset) >= l.assets.Len() {
 		return 0, false
@@ -207,7 +206,7 @@ func (l *Ledger) count(of uint32, add func(*tenant)) {
 	l.tenants.Set(of, t)
 }
 
-// reader takes a row apart. Beyond its end all is nothing, and it is not whole.
+// reader decodes a row. Reading past the end returns zeros and makes it not whole.
 type reader struct {
 	b    []byte
 	less bool
@@ -254,5 +253,5 @@ func (r *reader) pair() (p holdingKey) {
 	return p
 }
 
-// whole reports that all of the row was read, and no less was there.
-func (r *reader) whole() bool { return !r.less && len(r.b) == 0 }
+// checkWhole reports whether the row was read completely, and no byte was missing.
+func (r *reader) checkWhole() bool { return !r.less && len(r.b) == 0 }

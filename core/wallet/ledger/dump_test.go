@@ -14,7 +14,7 @@ import (
 	"macronode/core/types"
 )
 
-// row is one of a dump.
+// row is a row of a dump.
 type row struct {
 	kind uint8
 	b    []byte
@@ -34,22 +34,22 @@ func load(l *Ledger, rows []row) error {
 	return nil
 }
 
-// full is a ledger with some of everything.
+// full returns a ledger with every kind of row.
 func full(t *testing.T) Ledger {
 	l := small()
 	moves(&l, 2, event.Issue, "", "bob", "USD", 1)
 	moves(&l, 1, event.Issue, "", "ann", "EUR", 10)
 	moves(&l, 1, event.Transfer, "ann", "bob", "EUR", 2)
 	moves(&l, 1, event.Burn, "bob", "", "EUR", 1)
-	opens(t, &l, types.TxID{1}, "ann", 3, 2, 7)
-	opens(t, &l, types.TxID{2}, "ann", 2, 3, 5)
+	openHold(t, &l, types.TxID{1}, "ann", 3, 2, 7)
+	openHold(t, &l, types.TxID{2}, "ann", 2, 3, 5)
 	freezes(t, &l, "bob")
 	freezes(t, &l, "cy")
 	return l
 }
 
-// TestDumpIsForEver: the bytes that a dump has today are those of all days.
-func TestDumpIsForEver(t *testing.T) {
+// TestDumpFormatIsFrozen compares a dump with its frozen bytes.
+func TestDumpFormatIsFrozen(t *testing.T) {
 	l := full(t)
 	bob, ann, cy := hex.EncodeToString(id("bob")), hex.EncodeToString(id("ann")), hex.EncodeToString(id("cy"))
 	eur, usd := hex.EncodeToString(id("EUR")), hex.EncodeToString(id("USD"))
@@ -74,7 +74,7 @@ func TestDumpIsForEver(t *testing.T) {
 	}
 }
 
-func id(s string) []byte { n := called(s).ID; return n[:] }
+func id(s string) []byte { n := named(s).ID; return n[:] }
 
 func bytesOf(t *testing.T, parts ...string) []byte {
 	t.Helper()
@@ -85,8 +85,8 @@ func bytesOf(t *testing.T, parts ...string) []byte {
 	return b
 }
 
-// TestLoadedIsTheSame: in any ledger with room for it, wherever its holds come to stand.
-func TestLoadedIsTheSame(t *testing.T) {
+// TestLoadRestoresDump loads a dump into ledgers with other limits and places.
+func TestLoadRestoresDump(t *testing.T) {
 	l := full(t)
 	rows := dump(&l)
 	larger := l.limits
@@ -97,7 +97,7 @@ func TestLoadedIsTheSame(t *testing.T) {
 			t.Errorf("%s: %v, %x is not %x; %v", what, err, fresh.Hash(), l.Hash(), fresh.Check())
 		}
 	}
-	turned := New(larger, 7) // holds in another order are the same ones
+	turned := New(larger, 7) // drawHold in another order are equal
 	if err := load(&turned, append(append([]row(nil), rows[:11]...), rows[12], rows[11])); err != nil || turned.Hash() != l.Hash() || turned.Check() != nil {
 		t.Errorf("turned: %v, %x is not %x; %v", err, turned.Hash(), l.Hash(), turned.Check())
 	}
@@ -113,8 +113,8 @@ func TestLoadedIsTheSame(t *testing.T) {
 	}
 }
 
-// TestLoadRefuses: what no ledger has dumped.
-func TestLoadRefuses(t *testing.T) {
+// TestLoadRejectsInvalidRows tries rows that no ledger dumps.
+func TestLoadRejectsInvalidRows(t *testing.T) {
 	most := strings.Repeat("ff", 16)
 	zeros := func(n int) string { return strings.Repeat("00", n) }
 	ann, eur := hex.EncodeToString(id("ann")), hex.EncodeToString(id("EUR"))
@@ -122,13 +122,13 @@ func TestLoadRefuses(t *testing.T) {
 		"no kind":                    {0, nil},
 		"a kind of another day":      {6, nil},
 		"a tenant twice":             {1, bytesOf(t, "01000000", zeros(8))},
-		"a seq beyond":               {1, bytesOf(t, "09000000", "0000000000002000")},
+		"a seq too large":            {1, bytesOf(t, "09000000", "0000000000002000")},
 		"an account twice":           {2, bytesOf(t, "01000000", ann, zeros(9))},
-		"an account of nobody":       {2, bytesOf(t, "09000000", ann, zeros(9))},
-		"a nonce beyond":             {2, bytesOf(t, "01000000", eur, "0000000000002000", "00")},
+		"an account, no tenant":      {2, bytesOf(t, "09000000", ann, zeros(9))},
+		"a nonce too large":          {2, bytesOf(t, "01000000", eur, "0000000000002000", "00")},
 		"frozen otherwise":           {2, bytesOf(t, "01000000", eur, zeros(8), "02")},
 		"an asset twice":             {3, bytesOf(t, "01000000", eur, zeros(52))},
-		"an asset of nobody":         {3, bytesOf(t, "09000000", eur, zeros(52))},
+		"an asset, no tenant":        {3, bytesOf(t, "09000000", eur, zeros(52))},
 		"more burned than issued":    {3, bytesOf(t, "01000000", ann, zeros(16), "01", zeros(35))},
 		"more issued than may be":    {3, bytesOf(t, "01000000", ann, most, zeros(36))},
 		"a holding twice":            {4, bytesOf(t, "01000000", "01000000", zeros(36))},
@@ -139,7 +139,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a hold twice":               {5, bytesOf(t, "01", zeros(15), "01000000", "01000000", "01", zeros(15), "01", zeros(23))},
 		"a hold of no account":       {5, bytesOf(t, "09", zeros(15), "04000000", "01000000", "01", zeros(15), "01", zeros(23))},
 		"a hold of no holding":       {5, bytesOf(t, "09", zeros(15), "03000000", "01000000", "01", zeros(15), "01", zeros(23))},
-		"a hold of nothing":          {5, bytesOf(t, "09", zeros(15), "01000000", "01000000", zeros(16), "01", zeros(23))},
+		"a hold of 0":                {5, bytesOf(t, "09", zeros(15), "01000000", "01000000", zeros(16), "01", zeros(23))},
 		"a hold of no time":          {5, bytesOf(t, "09", zeros(15), "01000000", "01000000", "01", zeros(15), zeros(24))},
 		"a hold from before 1970":    {5, bytesOf(t, "09", zeros(15), "01000000", "01000000", "01", zeros(15), strings.Repeat("ff", 8), zeros(16))},
 		"more held than there is":    {5, bytesOf(t, "09", zeros(15), "01000000", "01000000", "04", zeros(15), "01", zeros(23))},
@@ -161,9 +161,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestDamagedDumps: rows that were changed, dropped, doubled or moved are refused, or
-// found by Check, or are a ledger; none of them panics.
-func TestDamagedDumps(t *testing.T) {
+// TestLoadSurvivesDamage: changed, dropped, doubled or moved rows are rejected, or found by
+// Check, or form a valid ledger. None panics.
+func TestLoadSurvivesDamage(t *testing.T) {
 	l := full(t)
 	whole := dump(&l)
 	rapid.Check(t, func(t *rapid.T) {
@@ -197,14 +197,14 @@ func TestDamagedDumps(t *testing.T) {
 		if err == nil && !reflect.DeepEqual(rows, whole) {
 			again := New(fresh.limits, 6)
 			if err := load(&again, dump(&fresh)); err != nil || again.Hash() != fresh.Hash() {
-				t.Fatalf("what was believed is not what it says: %v", err)
+				t.Fatalf("a damaged dump was accepted: %v", err)
 			}
 		}
 	})
 }
 
-// TestLoadsTheMost: the largest seq and the largest nonce that there may be are loaded.
-func TestLoadsTheMost(t *testing.T) {
+// TestLoadAcceptsLargestNumbers loads the largest seq and nonce.
+func TestLoadAcceptsLargestNumbers(t *testing.T) {
 	l, most := New(Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, Holds: 1}, 3), hex.EncodeToString(binary.LittleEndian.AppendUint64(nil, types.MaxNonce))
 	for _, r := range []row{{1, bytesOf(t, "01000000", most)}, {2, bytesOf(t, "01000000", hex.EncodeToString(id("ann")), most, "01")}} {
 		if err := l.Load(r.kind, r.b); err != nil {

@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-func TestHashForgetsNothing(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	id := digest.Name([]byte("ann"))
 	tenants := tenant{1, 2, 3, 4, 5}
 	hashcoverage.Every(t, &tenants, func() types.Hash64 { return tenants.HashInto(1) })
@@ -46,7 +46,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	for _, table := range []string{"tenants", "accounts", "assets", "holdings"} {
 		not = append(not, table+".seed: places rows, and is another in every process",
 			table+".index: where rows are found, which Check holds", table+".rows: held by their sum",
-			table+".inSavepoint: of a batch that is not done", table+".savepointRows: of a batch", table+".undoLog: of a batch")
+			table+".inSavepoint: of an open batch", table+".savepointRows: of a batch", table+".undoLog: of a batch")
 	}
 	for _, part := range []string{"seed: places rows", "index: where rows are found", "rows: held by their sum", "free: where no row is"} {
 		not = append(not, "holds.rows."+part)
@@ -55,8 +55,8 @@ func TestHashForgetsNothing(t *testing.T) {
 		"holds.inSavepoint: of a batch", "holds.undoLog: of a batch")...)
 }
 
-// TestPairsAreApart: a holding's key takes all of both places.
-func TestPairsAreApart(t *testing.T) {
+// TestHoldingKeyHashesBothPlaces: the hash of a holding's key depends on both places.
+func TestHoldingKeyHashesBothPlaces(t *testing.T) {
 	seen := map[types.Hash64]holdingKey{}
 	for i := range 32 {
 		for _, p := range []holdingKey{{1 << i, 0}, {0, 1 << i}} {
@@ -74,7 +74,7 @@ func small() Ledger {
 		MaxAmount: most, MaxDailyDebit: most, MaxDailyIssue: most}, 1)
 }
 
-// moves does it, or says that it cannot be done.
+// moves decides and applies an operation, or returns false.
 func moves(l *Ledger, t types.Tenant, op event.Op, from, to, asset string, n uint64) bool {
 	r := record.Record{Kind: record.Posted, Op: op, Tenant: t, Amount: types.MinorUnits(n),
 		From: types.Name{Text: []byte(from)}, To: types.Name{Text: []byte(to)}, Asset: types.Name{Text: []byte(asset)}}
@@ -88,23 +88,22 @@ func moves(l *Ledger, t types.Tenant, op event.Op, from, to, asset string, n uin
 	return why == event.None
 }
 
-// TestNoTwoStatesAreOne: of all short histories, those that leave the same hash leave
-// everybody the same.
-func TestNoTwoStatesAreOne(t *testing.T) {
+// TestHashTellsShortHistoriesApart: short histories with the same hash have the same state.
+func TestHashTellsShortHistoriesApart(t *testing.T) {
 	accounts, assets := []string{"ann", "bob"}, []string{"EUR", "ann"}
-	facts := func(l *Ledger) (said string) {
+	facts := func(l *Ledger) (after string) {
 		for tenant := types.Tenant(1); tenant <= 2; tenant++ {
-			said += fmt.Sprintf("tenant %d at %d:", tenant, l.Seq(tenant))
+			after += fmt.Sprintf("tenant %d at %d:", tenant, l.Seq(tenant))
 			for _, asset := range assets {
 				issued, burned := l.Supply(tenant, digest.Name([]byte(asset)))
-				said += fmt.Sprint(" ", issued, " ", burned)
+				after += fmt.Sprint(" ", issued, " ", burned)
 				for _, account := range accounts {
 					has, _, next := l.Balance(0, tenant, digest.Name([]byte(account)), digest.Name([]byte(asset)))
-					said += fmt.Sprint(" ", has, " ", next)
+					after += fmt.Sprint(" ", has, " ", next)
 				}
 			}
 		}
-		return said
+		return after
 	}
 	type move struct {
 		tenant          types.Tenant
@@ -121,21 +120,21 @@ func TestNoTwoStatesAreOne(t *testing.T) {
 	}
 	seen := map[types.Hash64]string{}
 	reached := [5]Ledger{small(), small(), small(), small(), small()}
-	var walk func(depth int, told string)
-	walk = func(depth int, told string) {
+	var walk func(depth int, replied string)
+	walk = func(depth int, replied string) {
 		l := &reached[depth]
-		said := facts(l)
-		if other, ok := seen[l.Hash()]; ok && other != said {
-			t.Fatalf("%s leaves\n%s\nand has the hash of\n%s", told, said, other)
+		after := facts(l)
+		if other, ok := seen[l.Hash()]; ok && other != after {
+			t.Fatalf("%s leaves\n%s\nand has the hash of\n%s", replied, after, other)
 		}
-		seen[l.Hash()] = said
+		seen[l.Hash()] = after
 		if depth == len(reached)-1 {
 			return
 		}
 		for _, m := range all {
 			l.CopyTo(&reached[depth+1])
 			if moves(&reached[depth+1], m.tenant, m.op, m.from, m.to, m.asset, m.amount) {
-				walk(depth+1, told+fmt.Sprint(m))
+				walk(depth+1, replied+fmt.Sprint(m))
 			}
 		}
 	}

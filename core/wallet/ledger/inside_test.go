@@ -18,9 +18,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestRowsAreHot: an account is half a cache line, a holding and a hold are one, so
-// that none of them ever takes one more than it must.
-func TestRowsAreHot(t *testing.T) {
+// TestRowsFitCacheLines: an account is half a cache line, a holding and a hold are one.
+func TestRowsFitCacheLines(t *testing.T) {
 	for what, sizes := range map[string][2]int64{
 		"account": {table.Bytes[nameKey, packedAccount](2) - table.Bytes[nameKey, packedAccount](1), 32},
 		"holding": {table.Bytes[holdingKey, holding](2) - table.Bytes[holdingKey, holding](1), 64},
@@ -32,12 +31,12 @@ func TestRowsAreHot(t *testing.T) {
 	}
 }
 
-// TestBytes: each limit has its price, and all of it is said.
-func TestBytes(t *testing.T) {
+// TestBytesMatchesMemory shows that Bytes accounts for each limit.
+func TestBytesMatchesMemory(t *testing.T) {
 	base := Limits{Accounts: 4, Holdings: 4, Assets: 4, Tenants: 4, Holds: 4}
 	for what, c := range map[string]struct {
 		limit func(*Limits) *int
-		each  int64 // and its slots
+		each  int64 // including its slots
 	}{
 		"accounts": {func(l *Limits) *int { return &l.Accounts }, 32},
 		"holdings": {func(l *Limits) *int { return &l.Holdings }, 64},
@@ -59,12 +58,12 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestNothingIsAllocated: whatever is decided, applied, ended or taken back.
-func TestNothingIsAllocated(t *testing.T) {
+// TestOperationsDoNotAllocate decides, applies, expires and undoes.
+func TestOperationsDoNotAllocate(t *testing.T) {
 	l := small()
 	moves(&l, 1, event.Issue, "", "ann", "EUR", 1_000_000)
 	moves(&l, 1, event.Issue, "", "bob", "EUR", 1)
-	ann, bob, eur, nonce, at := called("ann"), called("bob"), called("EUR"), types.Nonce(0), types.Time(0)
+	ann, bob, eur, nonce, at := named("ann"), named("bob"), named("EUR"), types.Nonce(0), types.Time(0)
 	var r record.Record
 	apply := func(id types.TxID, wish record.Record) {
 		r = wish
@@ -96,7 +95,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		apply(types.TxID{}, record.Record{Op: event.Unfreeze})
 		at++
 		if !l.HasExpiredHold(at, 1, ann.ID) {
-			t.Fatal("nothing is due")
+			t.Fatal("no hold has expired")
 		}
 		l.ExpireHoldOf(at, 1, ann.ID, &r)
 		if _, held, _ := l.Balance(at, 1, ann.ID, eur.ID); !held.IsZero() || !l.ExpireNextHold(at, &r) {
@@ -111,9 +110,9 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestHoldsOfOne: an account has at most so many active holds, in whatever order they
-// end, and one that is gone makes room.
-func TestHoldsOfOne(t *testing.T) {
+// TestHoldLimitOfAccount: an account has at most MaxHolds active holds, and an ended hold makes
+// room.
+func TestHoldLimitOfAccount(t *testing.T) {
 	const over = types.MaxHolds + 1
 	most := types.MaxSupply()
 	l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: over, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1,
@@ -124,9 +123,9 @@ func TestHoldsOfOne(t *testing.T) {
 		return id
 	}
 	for i := range types.MaxHolds {
-		opens(t, &l, id(i), "ann", 1, types.Nonce(i+1), types.Time(1+(i*389)%types.MaxHolds)) // 389 is prime: all of them once
+		openHold(t, &l, id(i), "ann", 1, types.Nonce(i+1), types.Time(1+(i*389)%types.MaxHolds)) // 389 is prime: every value once
 	}
-	r := record.Record{Op: event.Hold, Tenant: 1, From: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(1), Nonce: over, ExpiresAt: 1}
+	r := record.Record{Op: event.Hold, Tenant: 1, From: named("ann"), Asset: named("EUR"), Amount: types.MinorUnits(1), Nonce: over, ExpiresAt: 1}
 	if why := l.Decide(0, &r); why != event.CapacityExceeded || l.Fits(&r) || l.Check() != nil {
 		t.Fatalf("one more than may be: %v, %v", why, l.Check())
 	}
@@ -136,16 +135,16 @@ func TestHoldsOfOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := full[len(full)-1]
-	again.b[0]++ // another id
+	again.b[0]++ // a different ID
 	if err := fresh.Load(again.kind, again.b); !errors.Is(err, ErrRow) {
 		t.Errorf("loaded one more than may be: %v", err)
 	}
 	for at := range types.Time(types.MaxHolds) {
 		var end record.Record
-		if l.HasExpiredHold(at, 1, called("ann").ID) || l.ExpireNextHold(at, &end) {
+		if l.HasExpiredHold(at, 1, named("ann").ID) || l.ExpireNextHold(at, &end) {
 			t.Fatalf("at %d one is due", at)
 		}
-		l.ExpireHoldOf(at+1, 1, called("ann").ID, &end)
+		l.ExpireHoldOf(at+1, 1, named("ann").ID, &end)
 		if h, _ := l.Hold(end.Hold); h.ExpiresAt != at+1 {
 			t.Fatalf("at %d: %+v", at+1, h)
 		}
@@ -158,9 +157,9 @@ func TestHoldsOfOne(t *testing.T) {
 	}
 }
 
-// TestLongestBatch: as many items as a batch may have, of those that change most, are
-// taken back; one more is a bug of ours.
-func TestLongestBatch(t *testing.T) {
+// TestLongestBatchIsUndone undoes a batch of the maximum length with the largest changes; a
+// longer one panics.
+func TestLongestBatchIsUndone(t *testing.T) {
 	most := types.MaxSupply()
 	l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: 1, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1,
 		TenantHolds: 1, MaxAmount: most, MaxDailyDebit: most, MaxDailyIssue: most}, 1)
@@ -168,10 +167,10 @@ func TestLongestBatch(t *testing.T) {
 	moves(&l, 1, event.Issue, "", "bob", "EUR", 1)
 	was, nonce := l.Hash(), types.Nonce(1)
 	one := func(i int) {
-		r := record.Record{Op: event.Hold, Tenant: 1, From: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(1), Nonce: nonce, ExpiresAt: 9}
+		r := record.Record{Op: event.Hold, Tenant: 1, From: named("ann"), Asset: named("EUR"), Amount: types.MinorUnits(1), Nonce: nonce, ExpiresAt: 9}
 		if i%2 == 1 {
 			nonce++
-			r = record.Record{Op: event.Capture, Tenant: 1, From: called("ann"), To: called("bob"), Asset: called("EUR"), Amount: types.MinorUnits(1), Hold: types.TxID{1}}
+			r = record.Record{Op: event.Capture, Tenant: 1, From: named("ann"), To: named("bob"), Asset: named("EUR"), Amount: types.MinorUnits(1), Hold: types.TxID{1}}
 		}
 		if why := l.Decide(0, &r); why != event.None {
 			t.Fatal(why)
@@ -210,9 +209,9 @@ func TestLongestBatch(t *testing.T) {
 	tooLong("holds alone: no row was there")
 }
 
-// TestHoldsAreInOrder: whichever come, go and come back, each account's are in the order
-// of their ends, and the first of all is found.
-func TestHoldsAreInOrder(t *testing.T) {
+// TestHoldsAreOrderedByExpiry: after any additions, removals and undos, the ring of each account
+// and the heap are in order.
+func TestHoldsAreOrderedByExpiry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newHolds(40, types.MaxItems, 1)
 		firsts, then := [3]uint32{}, [3]uint32{}
@@ -293,73 +292,73 @@ func ended(h *holds, id types.TxID) types.Time {
 	return v.expiresAt
 }
 
-// TestFollowsSees: records whose sums are right, and that nobody decided here.
-func TestFollowsSees(t *testing.T) {
+// TestCheckReplayRejects: records with correct sums that this ledger did not decide.
+func TestCheckReplayRejects(t *testing.T) {
 	l := small()
-	for _, who := range []string{"ann", "bob", "eve"} {
-		moves(&l, 1, event.Issue, "", who, "EUR", 10)
+	for _, account := range []string{"ann", "bob", "eve"} {
+		moves(&l, 1, event.Issue, "", account, "EUR", 10)
 	}
-	opens(t, &l, types.TxID{1}, "ann", 6, 1, 9)
-	opens(t, &l, types.TxID{2}, "eve", 6, 1, 9)
-	r := record.Record{Op: event.Hold, Tenant: 1, From: called("bob"), To: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(6), Nonce: 1, ExpiresAt: 9}
+	openHold(t, &l, types.TxID{1}, "ann", 6, 1, 9)
+	openHold(t, &l, types.TxID{2}, "eve", 6, 1, 9)
+	r := record.Record{Op: event.Hold, Tenant: 1, From: named("bob"), To: named("ann"), Asset: named("EUR"), Amount: types.MinorUnits(6), Nonce: 1, ExpiresAt: 9}
 	l.Decide(0, &r)
 	l.Apply(0, types.TxID{3}, &r)
 	freezes(t, &l, "eve")
 	n := types.MinorUnits
 	for what, r := range map[string]record.Record{
-		"out of a frozen account":      {Kind: record.Posted, Op: event.Transfer, From: called("eve"), To: called("bob"), Amount: n(1), Nonce: 2, FromBalance: n(9), ToBalance: n(11)},
-		"a hold of a frozen account":   {Kind: record.HoldOpened, Op: event.Hold, From: called("eve"), Amount: n(1), Nonce: 2, HeldBalance: n(7)},
-		"a capture of a frozen one":    {Kind: record.HoldCaptured, Op: event.Capture, From: called("eve"), To: called("bob"), Amount: n(1), Hold: types.TxID{2}, FromBalance: n(9), ToBalance: n(11)},
-		"what is held":                 {Kind: record.Posted, Op: event.Transfer, From: called("ann"), To: called("bob"), Amount: n(5), Nonce: 2, FromBalance: n(5), ToBalance: n(15)},
-		"what is held, burned":         {Kind: record.Posted, Op: event.Burn, From: called("ann"), Amount: n(5), Nonce: 2, FromBalance: n(5), ToBalance: n(5)},
-		"what is held, held":           {Kind: record.HoldOpened, Op: event.Hold, From: called("ann"), Amount: n(5), Nonce: 2, HeldBalance: n(11)},
-		"a hold of nothing":            {Kind: record.HoldOpened, Op: event.Hold, From: called("ann"), Nonce: 2, HeldBalance: n(6)},
-		"a hold of another sum":        {Kind: record.HoldOpened, Op: event.Hold, From: called("ann"), Amount: n(1), Nonce: 2, HeldBalance: n(8)},
-		"more than the hold":           {Kind: record.HoldCaptured, Op: event.Capture, From: called("ann"), To: called("bob"), Amount: n(7), Hold: types.TxID{1}, FromBalance: n(3), ToBalance: n(17)},
-		"a capture that goes on":       {Kind: record.HoldCaptured, Op: event.Capture, From: called("ann"), To: called("bob"), Amount: n(1), Hold: types.TxID{1}, FromBalance: n(9), ToBalance: n(11), HeldBalance: n(5)},
-		"not the beneficiary":          {Kind: record.HoldCaptured, Op: event.Capture, From: called("bob"), To: called("eve"), Amount: n(1), Hold: types.TxID{3}, FromBalance: n(9), ToBalance: n(11)},
-		"a capture of another's":       {Kind: record.HoldCaptured, Op: event.Capture, From: called("ann"), To: called("eve"), Amount: n(1), Hold: types.TxID{2}, FromBalance: n(9), ToBalance: n(11)},
-		"a release of another's":       {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(6), Hold: types.TxID{2}},
-		"a release of some of it":      {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(5), Hold: types.TxID{1}},
-		"a release of what is gone":    {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(6), Hold: types.TxID{9}},
-		"a lapse of what is gone":      {Kind: record.HoldExpired, Hold: types.TxID{9}},
+		"out of a frozen account":      {Kind: record.Posted, Op: event.Transfer, From: named("eve"), To: named("bob"), Amount: n(1), Nonce: 2, FromBalance: n(9), ToBalance: n(11)},
+		"a hold of a frozen account":   {Kind: record.HoldOpened, Op: event.Hold, From: named("eve"), Amount: n(1), Nonce: 2, HeldBalance: n(7)},
+		"a capture of a frozen one":    {Kind: record.HoldCaptured, Op: event.Capture, From: named("eve"), To: named("bob"), Amount: n(1), Hold: types.TxID{2}, FromBalance: n(9), ToBalance: n(11)},
+		"what is held":                 {Kind: record.Posted, Op: event.Transfer, From: named("ann"), To: named("bob"), Amount: n(5), Nonce: 2, FromBalance: n(5), ToBalance: n(15)},
+		"what is held, burned":         {Kind: record.Posted, Op: event.Burn, From: named("ann"), Amount: n(5), Nonce: 2, FromBalance: n(5), ToBalance: n(5)},
+		"what is held, held":           {Kind: record.HoldOpened, Op: event.Hold, From: named("ann"), Amount: n(5), Nonce: 2, HeldBalance: n(11)},
+		"a hold of 0":                  {Kind: record.HoldOpened, Op: event.Hold, From: named("ann"), Nonce: 2, HeldBalance: n(6)},
+		"a hold of another sum":        {Kind: record.HoldOpened, Op: event.Hold, From: named("ann"), Amount: n(1), Nonce: 2, HeldBalance: n(8)},
+		"more than the hold":           {Kind: record.HoldCaptured, Op: event.Capture, From: named("ann"), To: named("bob"), Amount: n(7), Hold: types.TxID{1}, FromBalance: n(3), ToBalance: n(17)},
+		"a capture without an end":     {Kind: record.HoldCaptured, Op: event.Capture, From: named("ann"), To: named("bob"), Amount: n(1), Hold: types.TxID{1}, FromBalance: n(9), ToBalance: n(11), HeldBalance: n(5)},
+		"not the beneficiary":          {Kind: record.HoldCaptured, Op: event.Capture, From: named("bob"), To: named("eve"), Amount: n(1), Hold: types.TxID{3}, FromBalance: n(9), ToBalance: n(11)},
+		"a capture, wrong payee":       {Kind: record.HoldCaptured, Op: event.Capture, From: named("ann"), To: named("eve"), Amount: n(1), Hold: types.TxID{2}, FromBalance: n(9), ToBalance: n(11)},
+		"a release, wrong hold":        {Kind: record.HoldReleased, Op: event.Release, From: named("ann"), Amount: n(6), Hold: types.TxID{2}},
+		"a release of some of it":      {Kind: record.HoldReleased, Op: event.Release, From: named("ann"), Amount: n(5), Hold: types.TxID{1}},
+		"a release of an ended hold":   {Kind: record.HoldReleased, Op: event.Release, From: named("ann"), Amount: n(6), Hold: types.TxID{9}},
+		"an expiry of an ended hold":   {Kind: record.HoldExpired, Hold: types.TxID{9}},
 		"a lapse of another sum":       {Kind: record.HoldExpired, Hold: types.TxID{1}, HeldBalance: n(1)},
 		"a lapse of another tenant's":  {Kind: record.HoldExpired, Hold: types.TxID{1}, Tenant: 2},
-		"a release with a nonce":       {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(6), Hold: types.TxID{1}, Nonce: 2},
-		"a freeze with a nonce":        {Kind: record.FreezeChanged, Op: event.Freeze, From: called("ann"), Nonce: 2},
-		"a freeze that is a movement":  {Kind: record.Posted, Op: event.Freeze, From: called("ann")},
-		"a refusal":                    {Kind: record.Rejected, Op: event.Transfer, From: called("ann"), To: called("bob"), Amount: n(1), Nonce: 2},
+		"a release with a nonce":       {Kind: record.HoldReleased, Op: event.Release, From: named("ann"), Amount: n(6), Hold: types.TxID{1}, Nonce: 2},
+		"a freeze with a nonce":        {Kind: record.FreezeChanged, Op: event.Freeze, From: named("ann"), Nonce: 2},
+		"a freeze that is a movement":  {Kind: record.Posted, Op: event.Freeze, From: named("ann")},
+		"a refusal":                    {Kind: record.Rejected, Op: event.Transfer, From: named("ann"), To: named("bob"), Amount: n(1), Nonce: 2},
 		"a batch":                      {Kind: record.Batched, Op: event.Batch},
-		"a hold that is in no journal": {Kind: record.HoldOpened, Op: event.Capture, From: called("ann"), To: called("bob"), Amount: n(1), Hold: types.TxID{1}},
+		"a hold that is in no journal": {Kind: record.HoldOpened, Op: event.Capture, From: named("ann"), To: named("bob"), Amount: n(1), Hold: types.TxID{1}},
 	} {
 		if r.Tenant == 0 {
 			r.Tenant = 1
 		}
-		r.Asset, r.Seq = called("EUR"), l.Seq(1)+1
+		r.Asset, r.Seq = named("EUR"), l.Seq(1)+1
 		if why := l.CheckReplay(&r); !errors.Is(why, ErrReplay) {
 			t.Errorf("%s: %v", what, why)
 		}
 	}
 }
 
-// TestHoldsFit: where there is room for everything else, a hold still wants its own.
-func TestHoldsFit(t *testing.T) {
+// TestFitsNeedsRoomForHold: with room for everything else, a hold needs its own row.
+func TestFitsNeedsRoomForHold(t *testing.T) {
 	l := New(Limits{Accounts: 9, Holdings: 9, Assets: 9, Tenants: 9, Holds: 1, TenantAccounts: 9, TenantHoldings: 9, TenantAssets: 9, TenantHolds: 9,
 		MaxAmount: types.MinorUnits(9), MaxDailyDebit: types.MinorUnits(9), MaxDailyIssue: types.MinorUnits(9)}, 1)
 	moves(&l, 1, event.Issue, "", "ann", "EUR", 9)
-	r := record.Record{Kind: record.HoldOpened, Op: event.Hold, Tenant: 1, From: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(1), Nonce: 2, ExpiresAt: 9}
+	r := record.Record{Kind: record.HoldOpened, Op: event.Hold, Tenant: 1, From: named("ann"), Asset: named("EUR"), Amount: types.MinorUnits(1), Nonce: 2, ExpiresAt: 9}
 	if !l.Fits(&r) {
 		t.Error("the first does not fit")
 	}
-	opens(t, &l, types.TxID{1}, "ann", 1, 1, 9)
+	openHold(t, &l, types.TxID{1}, "ann", 1, 1, 9)
 	if l.Fits(&r) {
 		t.Error("the second fits")
 	}
 }
 
-// TestFitsIsEnough: what does not follow may be nonsense, but where it fits it is applied
-// without a panic.
-func TestFitsIsEnough(t *testing.T) {
+// TestFittingRecordsApplyWithoutPanic: a record that fits but does not follow is applied without
+// a panic.
+func TestFittingRecordsApplyWithoutPanic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := New(Limits{Accounts: 3, Holdings: 3, Assets: 2, Tenants: 2, Holds: 2, TenantAccounts: 9, TenantHoldings: 9, TenantAssets: 9,
 			TenantHolds: 9, MaxAmount: types.MaxSupply(), MaxDailyDebit: types.MaxSupply(), MaxDailyIssue: types.MaxSupply()}, 1)
@@ -382,14 +381,14 @@ func TestFitsIsEnough(t *testing.T) {
 	})
 }
 
-// TestFitsInEachRoom: where there is one row for each of one thing, and room for all else, what wants
-// another of it does not fit, and what wants none does; and the last row of all may be taken.
-func TestFitsInEachRoom(t *testing.T) {
+// TestFitsChecksEachLimit: with one row for one kind of thing and room for all else, a second of
+// that kind does not fit, and the last row can be used.
+func TestFitsChecksEachLimit(t *testing.T) {
 	issue := func(tenant types.Tenant, to, asset string) record.Record {
-		return record.Record{Kind: record.Posted, Op: event.Issue, Tenant: tenant, To: called(to), Asset: called(asset), Amount: types.MinorUnits(1)}
+		return record.Record{Kind: record.Posted, Op: event.Issue, Tenant: tenant, To: named(to), Asset: named(asset), Amount: types.MinorUnits(1)}
 	}
 	again, asset, account, tenant := issue(1, "ann", "EUR"), issue(1, "ann", "USD"), issue(1, "bob", "EUR"), issue(2, "ann", "EUR")
-	freeze := record.Record{Kind: record.FreezeChanged, Op: event.Freeze, Tenant: 1, From: called("bob")}
+	freeze := record.Record{Kind: record.FreezeChanged, Op: event.Freeze, Tenant: 1, From: named("bob")}
 	for name, c := range map[string]struct {
 		less            func(*Limits)
 		fits, fitsNever []record.Record

@@ -94,7 +94,7 @@ func (v *holding) available() types.Amount {
 }
 
 func (v holding) HashInto(h types.Hash64) types.Hash64 {
-	if h = v.debitedToday.HashInto(v.balance.HashInto(h)).Mix(uint64(v.day)); !v.held.IsZero() { // few have any
+	if h = v.debitedToday.HashInto(v.balance.HashInto(h)).Mix(uint64(v.day)); !v.held.IsZero() { // few rows have any
 		h = v.held.HashInto(h)
 	}
 	return h

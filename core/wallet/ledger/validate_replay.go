@@ -9,12 +9,12 @@ import (
 	"macronode/core/types"
 )
 
-// ErrReplay says that a counted record is not what its predecessors led to.
+// ErrReplay reports that a counted record does not follow from its predecessors.
 var ErrReplay = errors.New("ledger: a movement does not follow from those before it")
 
-// CheckReplay says why a counted record that is about to be applied cannot have been decided
-// here: its nonce, its seq, its balances or its hold are not those of what was asked.
-// Ceilings are left out: they were the configuration's of then. So is the time.
+// CheckReplay returns why a counted record, about to be applied, cannot be the outcome of its
+// operation: its nonce, seq, balances or hold are wrong. Amount limits and time are not checked:
+// the configuration may have changed since.
 func (l *Ledger) CheckReplay(r *record.Record) error {
 	if r.Kind == record.HoldExpired {
 		return l.checkReplayExpiry(r)
@@ -52,7 +52,7 @@ func (l *Ledger) checkReplayExpiry(r *record.Record) error {
 	return fmt.Errorf("%w: hold %x lapsed, seq %d, held %v", ErrReplay, r.Hold, r.Seq, r.HeldBalance)
 }
 
-// holds reports that r says right what is held after it.
+// holds reports whether r has the right held amount.
 func (s *commandRows) holds(r *record.Record) bool {
 	rest, whole := s.from.held.Sub(s.hold.amount)
 	switch r.Op {
@@ -70,7 +70,7 @@ func (s *commandRows) holds(r *record.Record) bool {
 	}
 }
 
-// balances reports that r says right what both sides have after it.
+// balances reports whether r has the right balances.
 func (s *commandRows) balances(r *record.Record) bool {
 	if !hasAsset(r.Op) {
 		return true
@@ -90,8 +90,8 @@ func (s *commandRows) balances(r *record.Record) bool {
 	return fits && whole && !r.Amount.IsZero() && paid == r.FromBalance && got == r.ToBalance
 }
 
-// Fits reports that there is a row for all that a counted record needs. What was decided
-// here fits; what is read back may have been decided with larger limits.
+// Fits reports whether there is a row for everything that a counted record needs. A decided
+// record fits; a record that is read may come from a node with larger limits.
 func (l *Ledger) Fits(r *record.Record) bool {
 	if r.Kind != record.HoldOpened && l.tenants.Room() > 0 && l.assets.Room() > 0 && l.accounts.Room() > 1 && l.holdings.Room() > 1 {
 		return true
@@ -101,7 +101,7 @@ func (l *Ledger) Fits(r *record.Record) bool {
 		return known || l.tenants.Room() > 0
 	}
 	if r.Kind != recordKind(r.Op) {
-		return false // nor may it
+		return false // nor has it one
 	}
 	var s commandRows
 	l.loadRows(r, &s)

@@ -10,7 +10,7 @@ import (
 	"macronode/core/types"
 )
 
-// A field of a receipt. Absent ones are left out.
+// A field of a receipt. Absent fields are omitted.
 type field uint8
 
 const (
@@ -33,8 +33,8 @@ const (
 	expiresAt
 )
 
-// receipt writes a receipt. Its hash is over the same fields in the order of their
-// names (RFC 8785), so that anybody can compute it from the parsed receipt.
+// receipt writes a receipt. Its hash covers the same fields sorted by name (RFC 8785), so that it
+// can be verified from the parsed receipt.
 func (p *proof) receipt(to []byte) []byte {
 	var b [1536]byte
 	canon := append(b[:0], '{')
@@ -60,7 +60,7 @@ func hash(to []byte, sum *[32]byte) []byte {
 	return append(hex.AppendEncode(append(to, `,"receipt_hash":"b3:`...), sum[:]), '"')
 }
 
-// has reports that p has a field; all have those that are not named here.
+// has reports whether p has a field. Every record has the fields that are not listed here.
 func (p *proof) has(f field) bool {
 	k := p.r.Kind
 	switch f {
@@ -140,7 +140,7 @@ func (p *proof) id() types.TxID {
 	return types.NewTxID(p.in.Journal, types.Position{LSN: p.in.LSN, Index: p.index})
 }
 
-// hold is the one that p opens or ends.
+// hold returns the hold that p opens or ends.
 func (p *proof) hold() types.TxID {
 	if p.r.Kind == record.HoldOpened {
 		return p.id()
@@ -155,7 +155,7 @@ func (p *proof) op() string {
 	return p.r.Op.String()
 }
 
-// text writes a name and a text of an alphabet that needs no escapes.
+// text writes a name and a text that needs no escapes.
 func text[T ~string | ~[]byte](to []byte, name string, s T) []byte {
 	return append(append(append(append(to, name...), '"'), s...), '"')
 }

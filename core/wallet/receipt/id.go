@@ -8,7 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// Why a text names nothing.
+// Why a text is not an ID.
 var (
 	ErrTxID   = errors.New("txid: must be tx_ and 32 hexadecimal digits")
 	ErrHoldID = errors.New("hold: must be hold_ and 32 hexadecimal digits")
@@ -21,16 +21,16 @@ const (
 )
 
 type (
-	// TxText is a words.TxID as callers know it: tx_ and its hexadecimal digits.
+	// TxText is the text of a types.TxID: tx_ and its hexadecimal digits.
 	TxText [len(txPrefix) + idSize]byte
-	// HoldText is that of the record that opened a hold, as the hold's name.
+	// HoldText is the text of a hold's ID, which is the TxID of the record that opened it.
 	HoldText [len(holdPrefix) + idSize]byte
-	// DecisionText is a decision id: d_ and 32 hexadecimal digits. Where the
-	// decision is a record these are its txid's.
+	// DecisionText is a decision ID: d_ and 32 hexadecimal digits. If the decision is a record,
+	// they are those of its TxID.
 	DecisionText [2 + idSize]byte
 )
 
-// TxID writes the name of a record, HoldID that of a hold.
+// TxID returns the text of a record's ID, HoldID that of a hold.
 func TxID(id types.TxID) (t TxText) {
 	hex.Encode(t[copy(t[:], txPrefix):], id[:])
 	return t
@@ -41,8 +41,8 @@ func HoldID(id types.TxID) (t HoldText) {
 	return t
 }
 
-// DecisionID names a decision: of a record by its journal and place, of none by a
-// number that is random each boot and a count.
+// DecisionID returns a decision ID: of a record from its journal and position; otherwise from a
+// number that is random per start and a counter.
 func DecisionID(whose, which uint64) (d DecisionText) {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], whose)
@@ -51,14 +51,14 @@ func DecisionID(whose, which uint64) (d DecisionText) {
 	return d
 }
 
-// RecordID is the decision id of the record at a place.
+// RecordID returns the decision ID of the record at a position.
 func RecordID(journal types.JournalID, p types.Position) DecisionText {
 	id := types.NewTxID(journal, p)
 	return DecisionID(binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]))
 }
 
-// ParseTxID reads what TxID wrote, ParseHoldID what HoldID did: there is one way to
-// write each, and none of them names LSN 0.
+// ParseTxID parses the result of TxID, ParseHoldID that of HoldID. Each ID has one text. LSN 0 is
+// rejected.
 func ParseTxID(s string) (types.TxID, error)   { return parse(s, txPrefix, ErrTxID) }
 func ParseHoldID(s string) (types.TxID, error) { return parse(s, holdPrefix, ErrHoldID) }
 

@@ -13,12 +13,12 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// opened is the hold that the scenes are about.
+// opened returns the hold of the scenes.
 func opened() types.TxID {
 	return types.NewTxID(0x0123456789abcdef, types.Position{LSN: 9, Index: 3})
 }
 
-// held is a hold, and what became of it, or of an account.
+// held returns the record of a hold or an account after an operation.
 func held(kind record.Kind, op event.Op, change func(*record.Record)) record.Record {
 	r := record.Record{Kind: kind, Op: op, Tenant: 1, Caller: 0xcafe, Key: name("order-17"), Hash: types.RequestHash{9},
 		From: name("ann"), Asset: name("EUR/2"), Amount: types.MinorUnits(1250), Seq: 3, HeldBalance: types.MinorUnits(1300)}
@@ -38,20 +38,20 @@ func held(kind record.Kind, op event.Op, change func(*record.Record)) record.Rec
 	return r
 }
 
-// batch is a header and its items, as one answer to one key.
+// batch returns a header and its items: one answer to one key.
 func batch(atomic bool, items ...record.Record) []record.Record {
 	head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: 1, Caller: 0xcafe, Key: name("order-17"),
 		Hash: types.RequestHash{9}, Items: uint16(len(items)), Atomic: atomic}
 	return append([]record.Record{head}, items...)
 }
 
-// nothing is a batch that was refused because of one item.
-func nothing(why event.Problem, nonce types.Nonce, used types.TxID, item uint16) record.Record {
+// rejectedBatch returns an atomic batch that was rejected because of one item.
+func rejectedBatch(why event.Problem, nonce types.Nonce, used types.TxID, item uint16) record.Record {
 	return record.Record{Kind: record.Batched, Op: event.Batch, Tenant: 1, Caller: 0xcafe, Key: name("order-17"), Hash: types.RequestHash{9},
 		Atomic: true, Problem: why, Nonce: nonce, PriorRef: used, Items: item}
 }
 
-// mixed has an item of every kind that a batch may have.
+// mixed returns an item of every kind that a batch may have.
 func mixed(atomic bool) []record.Record {
 	plain := func(*record.Record) {}
 	items := []record.Record{
@@ -73,7 +73,7 @@ func mixed(atomic bool) []record.Record {
 	return batch(atomic, items...)
 }
 
-// later has the answers that came with holds, batches, freezes and refs.
+// later returns the answers that were added with holds, batches, freezes and refs.
 func later() []scene {
 	const noon = 1_700_000_000_123
 	plain := func(*record.Record) {}
@@ -109,8 +109,8 @@ func later() []scene {
 		at("batch of all or nothing", 0, mixed(true)...),
 		at("batch of all or nothing, its hold", 3, mixed(true)...),
 		at("batch of one", 0, batch(true, money(event.Issue, plain))...),
-		one("batch refused: funds", nothing(event.InsufficientFunds, 7, types.TxID{}, 0)),
-		one("batch refused: ref used", nothing(event.RefUsed, 0, opened(), 999)),
+		one("batch refused: funds", rejectedBatch(event.InsufficientFunds, 7, types.TxID{}, 0)),
+		one("batch refused: ref used", rejectedBatch(event.RefUsed, 0, opened(), 999)),
 		at("batch of each alone", 0, mixed(false)...),
 		at("batch of each alone, after an expiry", 1, among...),
 		at("batch of each alone, its refusal that no key keeps", 3, among...),
@@ -122,15 +122,15 @@ func later() []scene {
 	}
 }
 
-// sealing is a scene's frame in its place.
+// sealing returns the frame of a scene.
 func sealing(s *scene) *record.Sealed {
 	sealed := seal(s.journal, s.prev, s.body())
 	return &sealed
 }
 
-// TestChangeIsTheReceipt: the feed shows what the caller was shown, and besides only
-// what no caller asked for.
-func TestChangeIsTheReceipt(t *testing.T) {
+// TestChangeMatchesReceipt: the change feed shows the receipts of callers, and in addition only
+// the records without a caller.
+func TestChangeMatchesReceipt(t *testing.T) {
 	receipts, expiries, others := 0, 0, 0
 	for _, s := range scenes() {
 		sealed := sealing(&s)
@@ -162,7 +162,7 @@ func TestChangeIsTheReceipt(t *testing.T) {
 	}
 }
 
-// results are what a batch's answer shows of its items, in bytes, each with a status.
+// results returns the items of a batch's answer, in bytes, each with its status.
 func results(t *testing.T, answer []byte, atomic bool) (shown [][]byte, status []int) {
 	t.Helper()
 	var all struct {
@@ -189,8 +189,9 @@ func results(t *testing.T, answer []byte, atomic bool) (shown [][]byte, status [
 	return shown, status
 }
 
-// TestBatchShowsItsItems: each as it is shown alone, byte for byte, under its own id.
-func TestBatchShowsItsItems(t *testing.T) {
+// TestBatchShowsItemsAsSingleAnswers: each item is byte for byte the single answer, with its own
+// ID.
+func TestBatchShowsItemsAsSingleAnswers(t *testing.T) {
 	batches := 0
 	for _, s := range scenes() {
 		head := s.records[s.index]
@@ -224,9 +225,9 @@ func TestBatchShowsItsItems(t *testing.T) {
 	}
 }
 
-// TestBatchOfAThousand: the largest that there may be is shown whole, and nothing is
-// allocated for it where there is room: ten times, because what the runtime takes for itself counts too.
-func TestBatchOfAThousand(t *testing.T) {
+// TestLargestBatchRendersWithoutAllocation renders a batch of 1,000 items into a large buffer. It
+// averages over ten runs, because allocations of the runtime count too.
+func TestLargestBatchRendersWithoutAllocation(t *testing.T) {
 	items := make([]record.Record, types.MaxItems)
 	for i := range items {
 		items[i] = money(event.Transfer, func(r *record.Record) { r.Seq, r.Nonce = types.Seq(i+1), types.Nonce(i+1) })
@@ -253,17 +254,17 @@ func TestBatchOfAThousand(t *testing.T) {
 	}
 }
 
-// TestBatchWithoutItems: a frame in which a batch's items are not has no answer, and
-// least of all somebody else's.
-func TestBatchWithoutItems(t *testing.T) {
+// TestBatchWithoutItemsHasNoAnswer: if a frame lacks the items of its batch, there is no answer;
+// items of another tenant are never shown.
+func TestBatchWithoutItemsHasNoAnswer(t *testing.T) {
 	plain := func(*record.Record) {}
 	good := func() []record.Record { return batch(true, money(event.Issue, plain), money(event.Issue, plain)) }
 	for what, change := range map[string]func(all []record.Record) []record.Record{
 		"one too few":        func(all []record.Record) []record.Record { return all[:2] },
 		"none":               func(all []record.Record) []record.Record { return all[:1] },
-		"another's":          func(all []record.Record) []record.Record { all[2].Tenant++; return all },
+		"of another tenant":  func(all []record.Record) []record.Record { all[2].Tenant++; return all },
 		"a batch in a batch": func(all []record.Record) []record.Record { return append(all[:2], good()...) },
-		"what is no outcome": func(all []record.Record) []record.Record {
+		"not an outcome": func(all []record.Record) []record.Record {
 			all[1] = record.Record{Kind: record.KeysForgotten}
 			return all
 		},
@@ -278,19 +279,19 @@ func TestBatchWithoutItems(t *testing.T) {
 	}
 	s := scene{lsn: 3, records: good()}
 	sealed := sealing(&s)
-	record.Truncate(sealed.Body, 0, 2) // the last item stands behind the frame's end
+	record.Truncate(sealed.Body, 0, 2) // the last item is past the end of the frame
 	if answer, _, _, err := receipt.Render([]byte("before"), sealed, 0); !errors.Is(err, record.ErrFrame) || string(answer) != "before" {
 		t.Errorf("an item behind the end: %q, %v", answer, err)
 	}
 	sealed = sealing(&s)
-	sealed.Body[len(s.body())-1] = 0xff // the last item has flags of tomorrow
+	sealed.Body[len(s.body())-1] = 0xff // the last item has unknown flags
 	if answer, _, _, err := receipt.Render([]byte("before"), sealed, 0); !errors.Is(err, record.ErrFrame) || string(answer) != "before" {
 		t.Errorf("an item that cannot be read: %q, %v", answer, err)
 	}
 }
 
-// TestLaterReceiptsSayTheirRecords: every field that came later, as a caller reads it.
-func TestLaterReceiptsSayTheirRecords(t *testing.T) {
+// TestLaterReceiptsMatchRecords: the fields that were added later, as a caller reads them.
+func TestLaterReceiptsMatchRecords(t *testing.T) {
 	const place, hold = "0123456789abcdef0000000000110000", "hold_0123456789abcdef0000000000090003"
 	for scene, want := range map[string]map[string]any{
 		"hold": {"op": "hold", "from": "ann", "to": nil, "asset": "EUR/2", "amount_minor": "1250", "nonce": 2.,

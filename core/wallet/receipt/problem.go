@@ -8,14 +8,14 @@ import (
 	"macronode/core/types"
 )
 
-// Facts are what a problem says beyond its kind.
+// Facts are the parts of a problem that depend on the request.
 type Facts struct {
 	Decision []byte      // the decision id
-	Nonce    types.Nonce // the one that the account must use next; 0: not said
-	Used     types.TxID  // who has the ref; all zeros: not said
-	Index    uint16      // of the batch's item whose problem it is, if it is one's
-	Item     bool        // it is
-	Detail   string      // in the place of the problem's own sentence; plain ASCII without quotes
+	Nonce    types.Nonce // the next nonce of the account; 0: omitted
+	Used     types.TxID  // the record that has the ref; all zeros: omitted
+	Index    uint16      // of the item of a batch, if Item is set
+	Item     bool        // the problem is that of an item
+	Detail   string      // replaces the default sentence; plain ASCII without quotes
 }
 
 // Problem appends p as application/problem+json (RFC 9457).

@@ -14,8 +14,8 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// TestProblems: each is a problem of RFC 9457, and says what its table says.
-func TestProblems(t *testing.T) {
+// TestProblemsFollowRFC9457 checks every problem against its table.
+func TestProblemsFollowRFC9457(t *testing.T) {
 	used := types.NewTxID(0x0123456789abcdef, types.Position{LSN: 17, Index: 2})
 	for p := event.Problem(1); p.Known(); p++ {
 		for _, f := range []struct {
@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 			if want := "type title status detail code retryable decision_id" + f.fields; !ok || strings.Join(fields(t, object), " ") != want {
 				t.Fatalf("%v: fields of %s, want %s", p, got, want)
 			}
-			var said struct {
+			var reported struct {
 				Type, Title, Detail, Code string
 				Status                    int
 				Retryable                 bool
@@ -49,20 +49,20 @@ func TestProblems(t *testing.T) {
 				Index                     json.Number
 				TxID                      string
 			}
-			if err := json.Unmarshal([]byte(object), &said); err != nil {
+			if err := json.Unmarshal([]byte(object), &reported); err != nil {
 				t.Fatalf("%v: %v in %s", p, err, object)
 			}
-			if said.Type != "urn:macronode:problem:"+p.Code() || said.Title != p.Code() || said.Code != p.Code() ||
-				said.Status != p.Status() || said.Retryable != p.Retryable() || said.Detail != f.detail ||
-				said.DecisionID != "d_1" || said.ExpectedNonce.String() != f.nonce || said.Index.String() != f.index || said.TxID != f.txid {
-				t.Errorf("%v says %+v", p, said)
+			if reported.Type != "urn:macronode:problem:"+p.Code() || reported.Title != p.Code() || reported.Code != p.Code() ||
+				reported.Status != p.Status() || reported.Retryable != p.Retryable() || reported.Detail != f.detail ||
+				reported.DecisionID != "d_1" || reported.ExpectedNonce.String() != f.nonce || reported.Index.String() != f.index || reported.TxID != f.txid {
+				t.Errorf("%v is %+v", p, reported)
 			}
 		}
 	}
 }
 
-// TestRefusalsNameTheirRecord: the decision id of a stored refusal is its record's.
-func TestRefusalsNameTheirRecord(t *testing.T) {
+// TestStoredRejectionsHaveRecordID: the decision ID of a stored rejection is that of its record.
+func TestStoredRejectionsHaveRecordID(t *testing.T) {
 	s := scenes()[8]
 	id := receipt.RecordID(s.journal, types.Position{LSN: s.lsn, Index: s.index})
 	tx := receipt.TxID(types.NewTxID(s.journal, types.Position{LSN: s.lsn, Index: s.index}))
@@ -74,8 +74,8 @@ func TestRefusalsNameTheirRecord(t *testing.T) {
 	}
 }
 
-// TestIDs: a txid and a hold's id are read back, each as what it is.
-func TestIDs(t *testing.T) {
+// TestIDsRoundTrip parses the texts of transaction and hold IDs.
+func TestIDsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		journal := types.JournalID(rapid.Uint64().Draw(t, "journal"))
 		p := types.Position{LSN: types.LSN(rapid.Uint64Range(1, types.MaxLSN).Draw(t, "lsn")), Index: rapid.Uint16().Draw(t, "index")}
@@ -97,7 +97,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-func TestIDsRefused(t *testing.T) {
+func TestParseRejectsInvalidIDs(t *testing.T) {
 	const digits = "0123456789abcdef0000000000010002"
 	for prefix, c := range map[string]struct {
 		other string
@@ -112,11 +112,11 @@ func TestIDsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, s := range map[string]string{
-			"nothing":            "",
+			"empty":              "",
 			"the prefix":         prefix,
 			"no prefix":          digits,
 			"another prefix":     strings.ToUpper(prefix) + digits,
-			"the other's prefix": c.other + digits,
+			"the other prefix":   c.other + digits,
 			"a decision":         "d_" + digits,
 			"a digit too few":    good[:len(good)-1],
 			"a digit too many":   good + "0",
@@ -134,8 +134,8 @@ func TestIDsRefused(t *testing.T) {
 	}
 }
 
-// TestStamps: UTC, milliseconds, always of one length.
-func TestStamps(t *testing.T) {
+// TestStampsHaveOneLength: UTC with milliseconds.
+func TestStampsHaveOneLength(t *testing.T) {
 	for at, want := range map[types.Time]string{
 		0:                 "1970-01-01T00:00:00.000Z",
 		1:                 "1970-01-01T00:00:00.001Z",

@@ -1,15 +1,15 @@
-// Package receipt is the one renderer of answers: a record and its frame's roots
-// in, bytes out. The first answer, every replay and every look-up call it, so they
-// are the same bytes. Version 1 is frozen: golden vectors hold it for ever.
+// Package receipt renders answers: a record and the roots of its frame in, bytes out. The first
+// answer, every replay and every look-up call it, so they are the same bytes. Version 1 is frozen
+// by golden vectors.
 //
 //	receipt: txid op from to asset amount_minor nonce idem ref ts seq index
-//	         prev_root root receipt_hash hold_id expires_at      absent ones left out
-//	change:  the receipt; of a hold whose time was over, which is nobody's answer:
+//	         prev_root root receipt_hash hold_id expires_at      absent fields are omitted
+//	change:  the receipt; for an expired hold, which no caller ended:
 //	         txid op hold_id held_minor ts seq index prev_root root receipt_hash
-//	batch:   {"receipts":[receipt …]} of all or nothing, or the problem that nothing was
-//	         done for; {"results":[{"status":200,"receipt":…} | {"status":409,"problem":…} …]}
+//	batch:   atomic: {"receipts":[receipt …]}, or the problem that rejected it;
+//	         otherwise {"results":[{"status":200,"receipt":…} | {"status":409,"problem":…} …]}
 //
-// The hash is over all fields but itself.
+// The hash covers all fields but itself.
 package receipt
 
 import (
@@ -21,14 +21,14 @@ import (
 	"macronode/core/types"
 )
 
-// ErrNoAnswer says that there is no answer at a place: nothing stands there, or a record
-// that answers nobody.
+// ErrNoAnswer reports that there is no answer at a position: no record, or a record without a
+// caller.
 var ErrNoAnswer = errors.New("receipt: no answer there")
 
-// ErrUnreadable says that the record of an answer is damaged on the disk.
+// ErrUnreadable reports that the record of an answer is damaged on disk.
 var ErrUnreadable = errors.New("receipt: the record cannot be read")
 
-// A proof is a record where it stands.
+// A proof is a record in its frame.
 type proof struct {
 	in    *record.Sealed
 	at    types.Time
@@ -36,9 +36,8 @@ type proof struct {
 	r     *record.Record
 }
 
-// Render appends the answer that the record at an index of s is: a receipt, or the
-// problem that its key keeps; of a batch, those of all its items. It returns the HTTP
-// status that goes with it, and whose answer it is.
+// Render appends the answer of the record at an index of s: a receipt, a stored problem, or the
+// answers of all items of a batch. It returns the HTTP status and the tenant of the answer.
 func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {
 	var r record.Record
 	h, behind, err := find(s, index, &r)
@@ -60,8 +59,7 @@ func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status in
 	}
 }
 
-// Change appends what the record at an index of s changed in its tenant's movements:
-// one object each.
+// Change appends the movements of the record at an index of s, one object each.
 func Change(to []byte, s *record.Sealed, index uint16) (change []byte, owner types.Tenant, err error) {
 	var r record.Record
 	h, _, err := find(s, index, &r)
@@ -75,7 +73,7 @@ func Change(to []byte, s *record.Sealed, index uint16) (change []byte, owner typ
 	return p.receipt(to), r.Tenant, nil
 }
 
-// find reads the record at an index of s, and returns what stands behind it.
+// find reads the record at an index of s, and returns the bytes after it.
 func find(s *record.Sealed, index uint16, r *record.Record) (h record.Header, behind []byte, err error) {
 	if h, _, err = record.Open(s.Body); err != nil {
 		return h, nil, err
@@ -89,7 +87,7 @@ func find(s *record.Sealed, index uint16, r *record.Record) (h record.Header, be
 	return h, behind, err
 }
 
-// answer is the outcome of one operation, or why a batch has none.
+// answer appends the outcome of one operation, or the problem of an atomic batch.
 func (p *proof) answer(to []byte) ([]byte, int) {
 	if p.r.Problem == event.None {
 		return p.receipt(to), event.None.Status()
@@ -97,8 +95,8 @@ func (p *proof) answer(to []byte) ([]byte, int) {
 	return Rejection(to, p.in, p.index, p.r)
 }
 
-// batch walks the items behind their header, once. A frame in which they are not is
-// none of ours.
+// batch appends the items after their header, in one pass. If the frame lacks an item, the frame
+// is invalid.
 func (p *proof) batch(to, behind []byte, count uint16) (answer []byte, err error) {
 	if int(p.index)+int(p.r.Items) >= int(count) {
 		return to, record.ErrFrame
@@ -125,7 +123,7 @@ func (p *proof) batch(to, behind []byte, count uint16) (answer []byte, err error
 	return append(to, ']', '}'), nil
 }
 
-// result is an item's outcome as its batch shows it.
+// result appends the outcome of an item.
 func (p *proof) result(to []byte, bare bool) []byte {
 	if bare {
 		return p.receipt(to)

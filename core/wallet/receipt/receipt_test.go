@@ -22,20 +22,20 @@ var rewrite = flag.Bool("rewrite", false, "add the golden vectors that are missi
 
 const goldenPath = "testdata/golden.txt"
 
-// A vector is all that an answer is made of, and the answer: enough for anybody, in
-// any language, to hold a renderer against.
+// A vector is the complete input of an answer, and the answer: enough to test a renderer in any
+// language.
 type vector struct {
 	Name    string `json:"name"`
-	Journal string `json:"journal"`   // its id, hexadecimal
+	Journal string `json:"journal"`   // its ID, hexadecimal
 	Prev    string `json:"prev_root"` // hexadecimal
-	Body    string `json:"body"`      // the frame's, hexadecimal
-	Index   uint16 `json:"index"`     // of the record there
-	Tenant  uint32 `json:"tenant"`    // whose answer it is
-	Status  int    `json:"status"`    // of HTTP; 0: it answers nobody, and is a change
+	Body    string `json:"body"`      // of the frame, hexadecimal
+	Index   uint16 `json:"index"`     // of the record in the frame
+	Tenant  uint32 `json:"tenant"`    // owner of the answer
+	Status  int    `json:"status"`    // HTTP status; 0: no caller, rendered as a change
 	Answer  string `json:"answer"`
 }
 
-// show renders what v is about.
+// show renders v.
 func (v *vector) show(to []byte, s *record.Sealed) ([]byte, int, types.Tenant, error) {
 	answer, status, owner, err := receipt.Render(to, s, v.Index)
 	if errors.Is(err, receipt.ErrNoAnswer) {
@@ -63,12 +63,12 @@ func (v *vector) sealed(t *testing.T) *record.Sealed {
 
 func seal(journal types.JournalID, prev types.Root, body []byte) record.Sealed {
 	h, _, err := record.Open(body)
-	types.Assert(err == nil, "a vector that is no frame")
+	types.Assert(err == nil, "a vector is not a valid frame")
 	root, _ := digest.Chain(nil, prev, body)
 	return record.Sealed{Journal: journal, LSN: h.LSN, Body: body, Prev: prev, Root: root}
 }
 
-// goldens reads what was frozen.
+// goldens reads the frozen vectors.
 func goldens(t *testing.T) (frozen []vector) {
 	t.Helper()
 	file, err := os.ReadFile(goldenPath)
@@ -88,8 +88,8 @@ func goldens(t *testing.T) (frozen []vector) {
 	return frozen
 }
 
-// TestGolden: an answer is shown again for years, so these bytes are for ever.
-func TestGolden(t *testing.T) {
+// TestAnswersAreFrozen: an answer may be replayed for years, so its bytes never change.
+func TestAnswersAreFrozen(t *testing.T) {
 	if *rewrite {
 		extend(t)
 	}
@@ -115,7 +115,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// extend writes the vectors that are not there yet.
+// extend writes the missing vectors.
 func extend(t *testing.T) {
 	t.Helper()
 	frozen := goldens(t)
@@ -137,7 +137,7 @@ func extend(t *testing.T) {
 	}
 }
 
-// A scene is a frame, and the record in it that is asked for.
+// A scene is a frame and a record in it.
 type scene struct {
 	name    string
 	journal types.JournalID
@@ -173,7 +173,7 @@ func name(s string) types.Name { return types.Name{Text: []byte(s)} }
 
 func most() types.Amount { return types.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1} }
 
-// money is a record of each operation.
+// money returns a record of an operation.
 func money(op event.Op, change func(*record.Record)) record.Record {
 	r := record.Record{Kind: record.Posted, Op: op, Tenant: 1, Caller: 0xcafe, Key: name("order-17"), Hash: types.RequestHash{9},
 		Asset: name("EUR/2"), Amount: types.MinorUnits(1250), Seq: 3, FromBalance: types.MinorUnits(8), ToBalance: types.MinorUnits(9), DebitedToday: types.MinorUnits(10)}
@@ -192,7 +192,7 @@ func refusal(op event.Op, why event.Problem, nonce types.Nonce) record.Record {
 		Problem: why, Nonce: nonce}
 }
 
-// scenes has every shape of an answer. None is ever changed: its bytes are out there.
+// scenes returns every shape of an answer. A scene never changes.
 func scenes() []scene {
 	const noon = 1_700_000_000_123
 	plain := func(*record.Record) {}
@@ -238,8 +238,8 @@ func scenes() []scene {
 	}, later()...)
 }
 
-// TestGoldenScenes: what is frozen is what the scenes say, so a scene was not changed.
-func TestGoldenScenes(t *testing.T) {
+// TestGoldenMatchesScenes: the frozen vectors are the scenes.
+func TestGoldenMatchesScenes(t *testing.T) {
 	frozen := goldens(t)
 	for _, s := range scenes() {
 		at := slices.IndexFunc(frozen, func(v vector) bool { return v.Name == s.name })
@@ -252,8 +252,8 @@ func TestGoldenScenes(t *testing.T) {
 	}
 }
 
-// TestEveryStoredProblemIsGolden: what a key may show again for ever, or else a batch
-// of one of its items.
+// TestEveryStoredProblemIsGolden: every problem that a key may store, as an answer or as that of
+// an item.
 func TestEveryStoredProblemIsGolden(t *testing.T) {
 	shown := map[event.Problem]bool{}
 	for _, s := range scenes() {
@@ -270,7 +270,7 @@ func TestEveryStoredProblemIsGolden(t *testing.T) {
 	}
 }
 
-// receipts are those that an answer is, or has in it.
+// receipts returns the receipts in an answer.
 func receipts(t *testing.T, v *vector) (all []string) {
 	t.Helper()
 	var is struct {
@@ -295,9 +295,9 @@ func receipts(t *testing.T, v *vector) (all []string) {
 	return all
 }
 
-// TestAnybodyCanHash: the receipt as anybody parses it, without its hash, its names
-// sorted, hashes to what it says (RFC 8785; no name or text of ours needs more).
-func TestAnybodyCanHash(t *testing.T) {
+// TestReceiptHashIsReproducible: a parsed receipt without its hash, sorted by name, hashes to
+// receipt_hash (RFC 8785; no name or text needs more).
+func TestReceiptHashIsReproducible(t *testing.T) {
 	count, ops := 0, map[any]bool{}
 	for _, v := range goldens(t) {
 		all := receipts(t, &v)
@@ -312,14 +312,14 @@ func TestAnybodyCanHash(t *testing.T) {
 			if err := exact.Decode(&fields); err != nil {
 				t.Fatalf("%s: %v", v.Name, err)
 			}
-			said := fields["receipt_hash"]
+			reported := fields["receipt_hash"]
 			delete(fields, "receipt_hash")
 			canonical, err := json.Marshal(fields)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if sum := digest.Sum(canonical); said != "b3:"+hex.EncodeToString(sum[:]) {
-				t.Errorf("%s says %v, and its fields hash to %x:\n%s", v.Name, said, sum, canonical)
+			if sum := digest.Sum(canonical); reported != "b3:"+hex.EncodeToString(sum[:]) {
+				t.Errorf("%s has %v, but its fields hash to %x:\n%s", v.Name, reported, sum, canonical)
 			}
 			ops[fields["op"]] = true
 		}
@@ -329,8 +329,8 @@ func TestAnybodyCanHash(t *testing.T) {
 	}
 }
 
-// TestFieldOrder: fields come in the contract's order, absent ones are left out.
-func TestFieldOrder(t *testing.T) {
+// TestFieldsAreInContractOrder: absent fields are omitted.
+func TestFieldsAreInContractOrder(t *testing.T) {
 	plain := func(*record.Record) {}
 	all := func(r *record.Record) { r.To, r.Ref, r.Nonce = name("bob"), name("r"), 3 }
 	for _, c := range []struct {
@@ -355,7 +355,7 @@ func TestFieldOrder(t *testing.T) {
 	}
 }
 
-// fields are the names of a flat JSON object, in their order.
+// fields returns the names of a flat JSON object in order.
 func fields(t *testing.T, object string) (names []string) {
 	t.Helper()
 	tokens := json.NewDecoder(strings.NewReader(object))
@@ -379,8 +379,8 @@ func fields(t *testing.T, object string) (names []string) {
 	return names
 }
 
-// TestReceiptSaysItsRecord: every field against the record, as a caller reads it.
-func TestReceiptSaysItsRecord(t *testing.T) {
+// TestReceiptMatchesRecord compares every field with the record.
+func TestReceiptMatchesRecord(t *testing.T) {
 	s := scenes()[1]
 	body := s.body()
 	sealed := seal(s.journal, s.prev, body)
@@ -403,9 +403,9 @@ func TestReceiptSaysItsRecord(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: what is not money has no answer, and neither has what is not there.
-// What was rendered before stays.
-func TestNoAnswer(t *testing.T) {
+// TestRecordsWithoutAnswer: a record that is not an outcome, or missing, has no answer; earlier
+// output is kept.
+func TestRecordsWithoutAnswer(t *testing.T) {
 	frame := func(r record.Record) []byte { return (&scene{lsn: 1, records: []record.Record{r}}).body() }
 	issue := frame(money(event.Issue, func(*record.Record) {}))
 	for what, c := range map[string]struct {
@@ -439,8 +439,8 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// TestRenderAllocatesNothing where it is given room.
-func TestRenderAllocatesNothing(t *testing.T) {
+// TestRenderDoesNotAllocate renders into a large buffer.
+func TestRenderDoesNotAllocate(t *testing.T) {
 	for _, s := range scenes() {
 		sealed, room, v := seal(s.journal, s.prev, s.body()), make([]byte, 0, 8192), vector{Index: s.index}
 		if n := testing.AllocsPerRun(1000, func() {

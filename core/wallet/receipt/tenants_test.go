@@ -12,9 +12,9 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-// TestNothingCrossesTenants: wherever in a frame a record of somebody else stands, no
-// answer of a batch shows anything of it.
-func TestNothingCrossesTenants(t *testing.T) {
+// TestAnswersNeverShowOtherTenants: an answer of a batch shows nothing of another tenant's
+// record, wherever in the frame that is.
+func TestAnswersNeverShowOtherTenants(t *testing.T) {
 	saw := [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		secret, foreign := []byte("theirs"), 0
@@ -25,7 +25,7 @@ func TestNothingCrossesTenants(t *testing.T) {
 		}
 		all := batch(rapid.Bool().Draw(t, "atomic"), items...)
 		for i := 1; i < len(all); i++ {
-			if rapid.IntRange(0, 3).Draw(t, "whose") == 0 {
+			if rapid.IntRange(0, 3).Draw(t, "owner") == 0 {
 				all[i].Tenant++
 				all[i].To, all[i].Memo = name(string(secret)), secret
 				foreign++

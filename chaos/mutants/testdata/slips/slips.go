@@ -1,4 +1,4 @@
-// Package slips has something for each mutation operator.
+// Package slips has code for each mutation operator.
 package slips
 
 type counter struct{ n, most int }

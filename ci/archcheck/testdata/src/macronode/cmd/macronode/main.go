@@ -1,9 +1,10 @@
 package main
 
 import (
-	_ "macronode/adapters/journalfile"
-	_ "macronode/chaos/faults" // want `layer cmd/macronode may not import chaos/faults`
-	_ "macronode/core/node"
+	_ "macronode/adapters/journalfile" // want `layer cmd/macronode may not import adapters/journalfile`
+	_ "macronode/cmd/macronode/internal/cli"
 )
 
-func main() { go main() }
+func main() {
+	go main() // want `no goroutine here: only adapters and cmd may start one`
+}

@@ -1,0 +1,114 @@
+package httpapi_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/httpapi"
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// TestBodyBytesAreReserved: bytes of a body beyond the credit are reserved before they are used. The permit is
+// returned with the bytes that were forwarded.
+func TestBodyBytesAreReserved(t *testing.T) {
+	for _, free := range []int{0, 100, 1 << 20} {
+		h := build(t)
+		h.freeBytes = uint64(free)
+		s := serve(t, h)
+		body := strings.Repeat(" ", 3000) + issue
+		a := s.send(s.post("issue", "k", body))
+		if a.status != 200 {
+			t.Fatalf("%+v", a)
+		}
+		asked := 0
+		for _, n := range h.reserved {
+			asked += int(n)
+		}
+		if want := max(0, len(body)-free); asked != want {
+			t.Errorf("credit of %d: reserved %d, want %d", free, asked, want)
+		}
+		if want := uint64(len(body) + len(a.body)); len(h.finishedBytes) != 1 || h.finishedBytes[0] != want {
+			t.Errorf("finished with %v, want %d", h.finishedBytes, want)
+		}
+	}
+}
+
+// TestBodyQuotaRejects: if a quota rejects a part of a body, the client gets the quota and Retry-After. The node
+// is not asked, and the bytes do not count.
+func TestBodyQuotaRejects(t *testing.T) {
+	h, kept := build(t), new(decisionLog)
+	h.byteDecision = &event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 40 * time.Second}
+	s := serve(t, h, func(c *httpapi.Config) {
+		c.Decisions, c.Snapshot.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}}
+	})
+	a := s.send(s.post("issue", "k", issue))
+	if a.status != 429 || !strings.Contains(a.body, "A quota is used up") || a.header.Get("RateLimit") != `"all";r=0;t=0` {
+		t.Errorf("%+v", a)
+	}
+	if after := a.header.Get("Retry-After"); len(after) != 2 || after < "40" {
+		t.Errorf("Retry-After %s", after)
+	}
+	if len(h.requests) != 0 || len(h.permits) != 0 || len(kept.all) != 1 || kept.all[0].Verdict.Reason != event.RejectQuotaExceeded || kept.all[0].Verdict.Rule != 1 {
+		t.Errorf("the node got %d, %d have permits, kept %+v", len(h.requests), len(h.permits), kept.all)
+	}
+	if len(h.finishedBytes) != 1 || h.finishedBytes[0] != uint64(len(a.body)) {
+		t.Errorf("finished with %v", h.finishedBytes)
+	}
+	if n := s.count.get("barred internal quota_exceeded"); n != 1 {
+		t.Errorf("counted %d times", n)
+	}
+}
+
+// TestBothBodiesAreMetered: the proxy reserves the bytes of both bodies, and a rejection is recorded.
+func TestBothBodiesAreMetered(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		h, kept := build(t), new(decisionLog)
+		if h.freeBytes = 10; refuses {
+			h.byteDecision = &event.Decision{Problem: event.RateLimited, Reason: event.RejectPacingTimeout}
+		}
+		s := serve(t, h, func(c *httpapi.Config) { c.Snapshot.Proxy, c.Decisions = echoProxy{}, kept })
+		r := s.post("issue", "k", strings.Repeat("x", 30))
+		r.URL.Path = "/echo"
+		a := s.send(r)
+		if refuses {
+			if a.status != 429 || kept.all[0].Verdict.Reason != event.RejectPacingTimeout || h.finishedBytes[0] != uint64(len(a.body)) {
+				t.Errorf("%+v; finished with %v", a, h.finishedBytes)
+			}
+			continue
+		}
+		if a.status != 200 || len(a.body) != 30 || len(h.reserved) != 2 || h.reserved[0] != 20 || h.reserved[1] != 30 || h.finishedBytes[0] != 60 {
+			t.Errorf("%+v; reserved %v, finished with %v", a, h.reserved, h.finishedBytes)
+		}
+	}
+}
+
+// echoProxy responds with the body of the request.
+type echoProxy struct{}
+
+func (echoProxy) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
+	return httpapi.ProxyRoute{Deadline: time.Second, Serve: func(w http.ResponseWriter, r *http.Request, _ types.Flow, _ *httpapi.ProxyTrace) {
+		m := w.(interface {
+			TryTake(int) bool
+			Wait(int) event.Problem
+			Count(int)
+		})
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(err)
+		}
+		if why := m.Wait(len(body)); why != event.None {
+			httpapi.WriteProblem(w, r, why)
+			return
+		}
+		m.Count(len(body))
+		if !m.TryTake(len(body)) {
+			m.Wait(len(body))
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		_, _ = w.Write(body)
+	}}, event.None
+}

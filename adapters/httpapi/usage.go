@@ -1,0 +1,358 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"macronode/core/accounting"
+	"macronode/core/event"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
+)
+
+// A UsageReader reads usage: what is not sealed from the read model, and slices from the index.
+type UsageReader interface {
+	// OpenUsage passes the usage of a tenant that is not sealed after the frame that it returns; everything that
+	// was due before sealedTo is sealed. Texts are valid until each returns.
+	OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (upto types.LSN, at, sealedTo types.Time)
+	// ReportAt returns the report of a record; false if it cannot be read.
+	ReportAt(p types.Position) (accounting.Report, bool)
+	// AwaitFrame waits until the index has a frame. It returns false if ctx ends first, or if too many requests
+	// wait.
+	AwaitFrame(ctx context.Context, lsn types.LSN) bool
+	// Slices passes slices in order until each returns false. Texts are valid until each returns.
+	Slices(t types.Tenant, in accounting.SliceRange, each func(accounting.SealedSlice) bool) error
+}
+
+// maxUsageTime is the longest time of a query.
+const maxUsageTime = 400 * 24 * time.Hour
+
+// maxUsageScans is the number of queries that read usage at the same time. Each takes a processor, and those of many
+// callers together must not keep the node from its work.
+const maxUsageScans = 2
+
+// UsageScans returns how many queries read usage, and how many may.
+func (a *API) UsageScans() (depth, limit int) { return len(a.usageScans), cap(a.usageScans) }
+
+// beginUsageScan waits until the query may read usage, at most until ctx ends. endUsageScan ends that.
+func (k *call) beginUsageScan(ctx context.Context) error {
+	select {
+	case k.usageScans <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return k.rejectFull("usage_scans", "As many queries of usage are in progress as may be.")
+	}
+}
+
+func (k *call) endUsageScan() { <-k.usageScans }
+
+// A usageQuery selects usage.
+type usageQuery struct {
+	accounting.SliceRange
+	by   accounting.Grouping
+	kind []string
+}
+
+// queryUsage answers with sums of usage.
+func queryUsage(k *call) error {
+	if err := k.requireUsageScope(event.ScopeRead); err != nil {
+		return err
+	}
+	q := usageQuery{kind: prefer(k.r.Header["Accept"], jsonType, linesType, csvType)}
+	group := ""
+	err := k.query(append(q.rangeParams(), formatParam(&q.kind), param{"group", false, func(s string) (err error) {
+		group = s
+		if q.by, err = accounting.ParseGrouping(s); err != nil {
+			err = errors.New("group: " + err.Error())
+		}
+		return err
+	}})...)
+	if err == nil {
+		err = q.check()
+	}
+	if err != nil {
+		return err
+	}
+	sums, at, sealedTo, err := k.sumUsage(&q)
+	if err != nil {
+		return err
+	}
+	if q.kind[0] != jsonType[0] {
+		return k.sendSums(sums, q.kind)
+	}
+	o := jsonObject{'{'}
+	o.stamp("from", q.From)
+	o.stamp("to", q.To)
+	if group != "" {
+		o.texts("group", strings.Split(group, ","))
+	}
+	o.list("usage")
+	for i := range sums {
+		o.open()
+		o.sum(&sums[i])
+		o.close('}')
+	}
+	o.close(']')
+	o.stamp("sealed_to", sealedTo)
+	o.stamp("as_of", at)
+	return k.send(o)
+}
+
+// sumUsage sums the usage that q selects.
+func (k *call) sumUsage(q *usageQuery) (sums []accounting.Sum, at, sealedTo types.Time, err error) {
+	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+	defer cancel()
+	if err := k.beginUsageScan(ctx); err != nil {
+		return nil, 0, 0, err
+	}
+	defer k.endUsageScan() // before the response is written: a slow client keeps no slot
+	sum := accounting.NewSummary(q.by)
+	q.Upto, at, sealedTo = k.Usage.OpenUsage(k.key.Tenant, func(r *accounting.OpenRow) {
+		if (len(q.Dimension) == 0 || bytes.Equal(q.Dimension, r.Dimension)) && r.Window.From >= q.From && r.Window.From < q.To {
+			sum.AddOpen(r)
+		}
+	})
+	err = k.eachSlice(ctx, q.SliceRange, func(s *accounting.SealedSlice) bool {
+		sum.AddSlice(&s.Slice)
+		return true
+	})
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if sums, err = sum.Sums(); err != nil {
+		err = invalid(err)
+	}
+	return sums, at, sealedTo, err
+}
+
+// rangeParams are the parameters from, to and dimension.
+func (q *usageQuery) rangeParams() []param {
+	at := func(name string, to *types.Time) param {
+		return param{name, true, func(s string) (err error) {
+			if *to, err = parseTime(s); err != nil {
+				err = errors.New(name + ": must be a time as in RFC 3339")
+			}
+			return err
+		}}
+	}
+	return []param{at("from", &q.From), at("to", &q.To), {"dimension", false, func(s string) error {
+		series, err := accounting.NewSeries(s, nil)
+		q.Dimension = series.Dimension
+		return err
+	}}}
+}
+
+// check checks the time of a query.
+func (q *usageQuery) check() error {
+	if q.To <= q.From || q.To > q.From.Add(maxUsageTime) {
+		return problemDetail(event.BadRequest, "to: must be after from, by at most 400 days")
+	}
+	return nil
+}
+
+// eachSlice waits until the index has what q needs, and passes its slices until each returns false or ctx ends.
+func (k *call) eachSlice(ctx context.Context, q accounting.SliceRange, each func(*accounting.SealedSlice) bool) error {
+	if !k.Usage.AwaitFrame(ctx, q.Upto) {
+		return problem(event.Unavailable)
+	}
+	late, n := false, 0
+	err := k.Usage.Slices(k.key.Tenant, q, func(s accounting.SealedSlice) bool {
+		if n++; n%256 == 0 && ctx.Err() != nil {
+			late = true
+			return false
+		}
+		return each(&s)
+	})
+	if err == nil && late {
+		err = problemDetail(event.Timeout, "The usage could not be summed in time. Ask for a shorter time.")
+	}
+	return err
+}
+
+// sum adds the members of a sum.
+func (o *jsonObject) sum(s *accounting.Sum) {
+	o.text("dimension", string(s.Dimension))
+	if s.Window.To > 0 {
+		o.stamp("window_from", s.Window.From)
+		o.stamp("window_to", s.Window.To)
+	}
+	o.labels(s.Labels)
+	o.amount("value", s.Total, false)
+	o.amount("late", s.Late, false)
+	o.amount("open", s.Open, false)
+	o.number("events", s.Events)
+}
+
+// labels adds the labels of their text; they need no escape.
+func (o *jsonObject) labels(text []byte) {
+	o.member("labels")
+	*o = append(*o, '{')
+	for _, l := range accounting.ParseLabels(text) {
+		o.text(l.Name, l.Value)
+	}
+	o.close('}')
+}
+
+// sendSums answers with one line for each sum.
+func (k *call) sendSums(sums []accounting.Sum, kind []string) error {
+	s := k.stream(kind)
+	asCSV := kind[0] == csvType[0]
+	var part jsonObject
+	if asCSV {
+		part = append(part, "dimension,window_from,window_to,service,region,method,route,subject,value,late,open,events\r\n"...)
+	}
+	for i := range sums {
+		if asCSV {
+			part = appendSumCSV(part, &sums[i])
+		} else {
+			part = append(part, '{')
+			part.sum(&sums[i])
+			part = append(part, '}', '\n')
+		}
+		if len(part) > 32<<10 || i == len(sums)-1 {
+			if err := s.send(part); err != nil {
+				return err
+			}
+			part = part[:0]
+		}
+	}
+	if len(part) > 0 {
+		return s.send(part)
+	}
+	return nil
+}
+
+// usageSlices answers with a page of slices.
+func usageSlices(k *call) error {
+	if err := k.requireUsageScope(event.ScopeRead); err != nil {
+		return err
+	}
+	q, limit, cursor := usageQuery{}, 0, []byte(nil)
+	var begun types.LSN // the frame of the first page, up to which all pages list
+	q.To = math.MaxInt64
+	params := q.rangeParams()
+	for i := range params {
+		params[i].isRequired = false
+	}
+	err := k.query(append(params, limitParam(&limit), k.cursorParam(&cursor, ofSlices, func(b []byte) bool {
+		_, _, ok := readSliceCursor(b)
+		return ok
+	}))...)
+	if err != nil {
+		return err
+	}
+	if len(cursor) > 0 {
+		q.After, begun, _ = readSliceCursor(cursor)
+	}
+	o, err := k.listSlices(q.SliceRange, begun, limit)
+	if err != nil {
+		return err
+	}
+	return k.send(o)
+}
+
+// listSlices returns a page of at most limit slices. If begun is not 0, it lists what that frame had sealed.
+func (k *call) listSlices(q accounting.SliceRange, begun types.LSN, limit int) (o jsonObject, err error) {
+	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+	defer cancel()
+	if err := k.beginUsageScan(ctx); err != nil {
+		return nil, err
+	}
+	defer k.endUsageScan() // before the response is written: a slow client keeps no slot
+	upto, at, sealedTo := k.Usage.OpenUsage(k.key.Tenant, func(*accounting.OpenRow) {})
+	if q.Upto = upto; begun > 0 {
+		q.Upto = min(begun, upto)
+	}
+	o = jsonObject{'{'}
+	o.list("slices")
+	n, last, more := 0, accounting.SliceCursor{}, false
+	err = k.eachSlice(ctx, q, func(s *accounting.SealedSlice) bool {
+		if more = n == limit || len(o) > onePageBytes; more {
+			return false
+		}
+		n++
+		last = accounting.SliceCursor{Dimension: bytes.Clone(s.Dimension), From: s.Window.From, Seq: s.Seq}
+		o.open()
+		o.slice(&s.Slice)
+		o.close('}')
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.close(']')
+	if more {
+		o.text("next_cursor", k.cursor(ofSlices, appendSliceCursor(nil, last, q.Upto)))
+	}
+	o.stamp("sealed_to", sealedTo)
+	o.stamp("as_of", at)
+	return o, nil
+}
+
+// onePageBytes bounds the bytes of a page of slices.
+const onePageBytes = 1 << 20
+
+// slice adds the members of a slice: all that its digest covers, and the digest.
+func (o *jsonObject) slice(s *accounting.Slice) {
+	o.text("tenant", tenantText(s.Tenant))
+	o.text("dimension", string(s.Dimension))
+	o.number("seq", s.Seq)
+	o.text("kind", s.Kind.String())
+	o.stamp("window_from", s.Window.From)
+	o.stamp("window_to", s.Window.To)
+	o.text("previous", s.Previous.String())
+	o.text("digest", s.Digest.String())
+	o.list("rows")
+	for _, r := range s.Rows {
+		o.open()
+		o.labels(r.Labels)
+		o.amount("value", types.Amount{Lo: r.Value}, false)
+		o.number("events", r.Events)
+		o.close('}')
+	}
+	o.close(']')
+}
+
+func appendSliceCursor(b []byte, c accounting.SliceCursor, upto types.LSN) []byte {
+	for _, n := range [...]uint64{uint64(upto), uint64(c.From), c.Seq} {
+		b = binary.BigEndian.AppendUint64(b, n)
+	}
+	return append(b, c.Dimension...)
+}
+
+func readSliceCursor(b []byte) (c accounting.SliceCursor, upto types.LSN, ok bool) {
+	const fixed = 3 * 8
+	if len(b) <= fixed || len(b) > fixed+accounting.MaxDimension {
+		return c, 0, false
+	}
+	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
+	c = accounting.SliceCursor{Dimension: b[fixed:], From: types.Time(n(1)), Seq: n(2)}
+	return c, types.LSN(n(0)), n(0) > 0 && n(0) <= types.MaxLSN && c.From >= 0 && c.Seq < math.MaxUint64
+}
+
+// appendSumCSV appends a line. No field needs quotes.
+func appendSumCSV(b []byte, s *accounting.Sum) []byte {
+	b = append(append(b, s.Dimension...), ',')
+	if s.Window.To > 0 {
+		b = append(receipt.Stamp(b, s.Window.From), ',')
+		b = receipt.Stamp(b, s.Window.To)
+	} else {
+		b = append(b, ',')
+	}
+	given := accounting.ParseLabels(s.Labels)
+	for _, name := range accounting.LabelNames() {
+		b = append(b, ',')
+		if len(given) > 0 && given[0].Name == name {
+			b, given = append(b, given[0].Value...), given[1:]
+		}
+	}
+	b = s.Total.Append(append(b, ','))
+	b = s.Late.Append(append(b, ','))
+	b = s.Open.Append(append(b, ','))
+	return append(types.MinorUnits(s.Events).Append(append(b, ',')), '\r', '\n')
+}

@@ -1,0 +1,251 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"macronode/core/accounting"
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// Media types of CloudEvents 1.0 over HTTP.
+const (
+	structuredType = "application/cloudevents+json"
+	batchType      = "application/cloudevents-batch+json"
+)
+
+var (
+	errUsageType = problemDetail(event.UnsupportedMedia, "The body must be "+structuredType+", "+batchType+", or application/json with the attributes in ce- headers.")
+	errManyItems = problemDetail(event.PayloadTooLarge, fmt.Sprintf("A request takes at most %d events.", accounting.MaxEvents))
+	errValue     = errors.New("data.value: must be a whole number of at most 64 bits, as a JSON number or string")
+)
+
+// A cloudEvent has the attributes of CloudEvents 1.0 that usage may have.
+type cloudEvent struct {
+	SpecVersion     string         `json:"specversion"`
+	ID              string         `json:"id"`
+	Source          string         `json:"source"`
+	Type            string         `json:"type"`
+	Time            string         `json:"time"`
+	Subject         string         `json:"subject"`
+	DataContentType string         `json:"datacontenttype"`
+	DataSchema      string         `json:"dataschema"`
+	Traceparent     string         `json:"traceparent"`
+	Tracestate      string         `json:"tracestate"`
+	Data            jsontext.Value `json:"data"`
+}
+
+// usageData is the data of an event.
+type usageData struct {
+	Dimension string            `json:"dimension"`
+	Value     jsontext.Value    `json:"value"`
+	Labels    map[string]string `json:"labels"`
+}
+
+// recordUsage records the events of a body: one, or a batch.
+func recordUsage(k *call) error {
+	if err := k.requireUsageScope(event.ScopeMeter); err != nil {
+		return err
+	}
+	if err := k.query(); err != nil {
+		return err
+	}
+	in := &accounting.RecordEvents{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}}
+	if err := k.readEvents(in); err != nil {
+		return err
+	}
+	if err := in.Seal(); err != nil {
+		same, _ := errors.AsType[*accounting.SameIDError](err)
+		return atItem(int(same.Second), problemDetail(event.EventConflict, "An earlier event of the request has the same source and id, and other content."))
+	}
+	var reply event.Reply
+	err := k.decide(k.r.Context(), func(ctx context.Context) (r event.Reply, ok bool) {
+		reply, ok = k.Node.Execute(ctx, in)
+		return reply, ok
+	})
+	if report, ok := k.Usage.ReportAt(reply.Position); ok && err == nil {
+		k.Meter.Usage(uint64(report.Recorded), uint64(report.Duplicate), uint64(report.Late))
+	}
+	return err
+}
+
+// requireUsageScope returns an error unless the key has the scope and no patterns: patterns are for accounts and
+// assets.
+func (k *call) requireUsageScope(scope event.Scopes) error {
+	if err := k.requireScope(scope); err != nil {
+		return err
+	}
+	if k.Usage == nil { // a node without accounting
+		return problem(event.NotFound)
+	}
+	return k.requireUnboundedKey()
+}
+
+// readEvents reads the body in the mode that its media type names.
+func (k *call) readEvents(in *accounting.RecordEvents) error {
+	header := k.r.Header["Content-Type"]
+	if len(header) != 1 {
+		return errUsageType
+	}
+	kind, _, err := mime.ParseMediaType(header[0])
+	if err != nil || kind != structuredType && kind != batchType && kind != jsonType[0] {
+		return errUsageType
+	}
+	body := takeBuffer()
+	defer giveBuffer(body)
+	if err := k.readBody(body); err != nil {
+		return err
+	}
+	now := k.Node.Status().At // of this step: the request was just admitted
+	switch kind {
+	case batchType:
+		return readEventBatch(*body, now, in)
+	case structuredType:
+		var e cloudEvent
+		if err := decode(*body, &e, strict); err != nil {
+			return err
+		}
+		return addEvent(in, &e, now)
+	default:
+		return k.readBinaryEvent(*body, now, in)
+	}
+}
+
+// readEventBatch reads an array of events, one at a time.
+func readEventBatch(body []byte, now types.Time, in *accounting.RecordEvents) error {
+	malformed := problemDetail(event.BadRequest, "The body must be a JSON array of events.")
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	if begin, err := d.ReadToken(); err != nil || begin.Kind() != '[' {
+		return malformed
+	}
+	for i := 0; d.PeekKind() != ']'; i++ {
+		raw, err := d.ReadValue()
+		switch {
+		case errors.Is(err, jsontext.ErrDuplicateName):
+			return atItem(i, problemDetail(event.BadRequest, "The event has a member twice."))
+		case err != nil:
+			return atItem(i, problemDetail(event.BadRequest, "The event is malformed JSON."))
+		case i == accounting.MaxEvents:
+			return errManyItems
+		}
+		var e cloudEvent
+		if err = decode(raw, &e, strict); err == nil {
+			err = addEvent(in, &e, now)
+		}
+		if err != nil {
+			return atItem(i, err)
+		}
+	}
+	if _, err := d.ReadToken(); err != nil || len(bytes.TrimSpace(body[d.InputOffset():])) > 0 {
+		return malformed
+	}
+	if len(in.Events) == 0 {
+		return problemDetail(event.BadRequest, "The body has no event.")
+	}
+	return nil
+}
+
+// readBinaryEvent reads an event whose attributes are headers and whose data is the body.
+func (k *call) readBinaryEvent(body []byte, now types.Time, in *accounting.RecordEvents) error {
+	e := cloudEvent{Data: body}
+	malformed := func(name, why string) error {
+		return problemDetail(event.BadRequest, "ce-"+strings.ToLower(name)+": "+why)
+	}
+	for name, to := range map[string]*string{"Specversion": &e.SpecVersion, "Id": &e.ID, "Source": &e.Source, "Type": &e.Type, "Time": &e.Time, "Subject": &e.Subject} {
+		switch values := k.r.Header["Ce-"+name]; len(values) {
+		case 0:
+		case 1:
+			value, err := url.PathUnescape(values[0]) // the HTTP binding of CloudEvents encodes what is not ASCII
+			if err != nil || !utf8.ValidString(value) {
+				return malformed(name, "is not percent-encoded UTF-8")
+			}
+			*to = value
+		default:
+			return malformed(name, "occurs more than once")
+		}
+	}
+	return addEvent(in, &e, now)
+}
+
+// addEvent adds an event that arrived at a time.
+func addEvent(in *accounting.RecordEvents, c *cloudEvent, now types.Time) error {
+	e := accounting.Event{Source: c.Source, ID: c.ID, Time: now, Undated: c.Time == "", Place: uint16(len(in.Events))}
+	if err := checkAttributes(c); err != nil {
+		return err
+	}
+	if !e.Undated {
+		var err error
+		if e.Time, err = parseTime(c.Time); err != nil || e.Time == 0 {
+			return invalidEvent("time: must be a time after 1970 as in RFC 3339")
+		}
+	}
+	var data usageData
+	if err := decode(c.Data, &data, strict); err != nil {
+		r := *refusalOf(err)
+		if member, _, named := strings.Cut(r.detail, ": "); named && isMemberName(member) {
+			r.detail = "data." + r.detail
+		} else {
+			r.detail = "data: " + r.detail
+		}
+		return &r
+	}
+	var ok bool
+	if e.Value, ok = parseValue(data.Value); !ok {
+		return invalidEvent(errValue.Error())
+	}
+	labels := make([]accounting.Label, 0, len(data.Labels)+1)
+	for name, value := range data.Labels {
+		labels = append(labels, accounting.Label{Name: name, Value: value})
+	}
+	if _, given := data.Labels["subject"]; c.Subject != "" && !given {
+		labels = append(labels, accounting.Label{Name: "subject", Value: c.Subject})
+	}
+	var err error
+	if e.Series, err = accounting.NewSeries(data.Dimension, labels); err != nil {
+		return invalidEvent("data." + err.Error())
+	}
+	in.Events = append(in.Events, e)
+	return nil
+}
+
+func invalidEvent(detail string) error { return problemDetail(event.EventInvalid, detail) }
+
+// checkAttributes checks the attributes that are required, and those that have one value.
+func checkAttributes(c *cloudEvent) error {
+	switch {
+	case c.SpecVersion != "1.0":
+		return invalidEvent("specversion: must be 1.0")
+	case c.ID == "" || len(c.ID) > accounting.MaxEventID:
+		return invalidEvent(fmt.Sprintf("id: must have 1..%d bytes", accounting.MaxEventID))
+	case c.Source == "" || len(c.Source) > accounting.MaxSource:
+		return invalidEvent(fmt.Sprintf("source: must have 1..%d bytes", accounting.MaxSource))
+	case c.Type == "":
+		return invalidEvent("type: must not be empty")
+	case c.DataContentType != "" && c.DataContentType != jsonType[0]:
+		return invalidEvent("datacontenttype: must be application/json")
+	case len(c.Data) == 0:
+		return invalidEvent("data: is missing")
+	}
+	return nil
+}
+
+// parseValue reads a whole number, as a JSON number or string.
+func parseValue(v jsontext.Value) (uint64, bool) {
+	text := string(v)
+	if v.Kind() == '"' {
+		text = strings.Trim(text, `"`)
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, err == nil && strconv.FormatUint(n, 10) == text
+}

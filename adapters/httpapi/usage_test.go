@@ -1,0 +1,278 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"macronode/core/accounting"
+)
+
+const (
+	structured = "application/cloudevents+json"
+	batched    = "application/cloudevents-batch+json"
+)
+
+// usageEvents returns a request with a body of usage events.
+func (s *testServer) usageEvents(kind, body string) *http.Request {
+	r := s.post("usage-events", "unused", body)
+	r.Header.Del("Idempotency-Key")
+	r.Header.Set("Content-Type", kind)
+	return r
+}
+
+// usageEvent returns an event with an ID, other members and members of its data.
+func usageEvent(id, members, data string) string {
+	return `{"specversion":"1.0","id":"` + id + `","source":"s","type":"t","time":"` + later(0) + `"` + members + `,"data":{` + data + `}}`
+}
+
+const oneRequest = `"dimension":"requests","value":1`
+
+// TestUsageEventModes: an event has one effect, whichever mode reports it.
+func TestUsageEventModes(t *testing.T) {
+	s := serve(t, build(t))
+	binary := func(id string) *http.Request {
+		r := s.usageEvents("application/json; charset=utf-8", "{"+oneRequest+"}")
+		for name, value := range map[string]string{"specversion": "1.0", "id": id, "source": "s", "type": "t", "time": later(0)} {
+			r.Header.Set("Ce-"+name, value)
+		}
+		return r
+	}
+	for i, c := range []struct {
+		r    *http.Request
+		want string
+	}{
+		{s.usageEvents(structured, usageEvent("1", "", oneRequest)), `{"recorded":1,"duplicate":0,"late":0}`},
+		{binary("1"), `{"recorded":0,"duplicate":1,"late":0}`},
+		{binary("2"), `{"recorded":1,"duplicate":0,"late":0}`},
+		{s.usageEvents(batched, "["+usageEvent("1", "", oneRequest)+","+usageEvent("2", "", oneRequest)+","+usageEvent("3", "", oneRequest)+","+usageEvent("3", "", oneRequest)+"]"),
+			`{"recorded":1,"duplicate":3,"late":0}`},
+		{s.usageEvents(structured, usageEvent("4", `,"subject":"Ann"`, oneRequest+`,"labels":{"subject":"bob"}`)), `{"recorded":1,"duplicate":0,"late":0}`},
+		{s.usageEvents(structured, strings.Replace(usageEvent("5", "", oneRequest), `,"time":"`+later(0)+`"`, "", 1)), `{"recorded":1,"duplicate":0,"late":0}`},
+		{s.usageEvents(structured, usageEvent("6", `,"datacontenttype":"application/json","dataschema":"x","traceparent":"x","tracestate":"x"`, oneRequest)), `{"recorded":1,"duplicate":0,"late":0}`},
+	} {
+		if a := s.send(c.r); a.status != http.StatusAccepted || a.body != c.want {
+			t.Errorf("%d: %d %s, want %s", i, a.status, a.body, c.want)
+		}
+	}
+	if a := s.send(binary("%C3%A9")); a.body != `{"recorded":1,"duplicate":0,"late":0}` {
+		t.Error(a.body)
+	}
+	if a := s.send(s.usageEvents(structured, usageEvent("é", "", oneRequest))); a.body != `{"recorded":0,"duplicate":1,"late":0}` {
+		t.Errorf("a percent-encoded ID is another one: %s", a.body)
+	}
+	for _, id := range []string{"%zz", "%ff", "\xe9"} {
+		if a := s.send(binary(id)); a.status != 400 || !strings.Contains(a.body, "ce-id: is not percent-encoded UTF-8") {
+			t.Errorf("%q: %d %s", id, a.status, a.body)
+		}
+	}
+	a := s.send(s.get("/v1/usage?from=" + later(-time.Hour) + "&to=" + later(time.Hour) + "&group=subject&format=ndjson"))
+	want := `{"dimension":"requests","labels":{},"value":"6","late":"0","open":"6","events":6}` + "\n" +
+		`{"dimension":"requests","labels":{"subject":"bob"},"value":"1","late":"0","open":"1","events":1}` + "\n"
+	if a.body != want {
+		t.Errorf("%s, want %s", a.body, want)
+	}
+	if n := s.count.get("usage 0 1 0"); n != 2 {
+		t.Errorf("the meter saw %v", s.of)
+	}
+}
+
+// TestInvalidUsageEvents: a problem names the event and the field, and nothing of the request is recorded.
+func TestInvalidUsageEvents(t *testing.T) {
+	s := serve(t, build(t))
+	good := usageEvent("1", "", oneRequest)
+	without := func(member string) string { return strings.Replace(good, `"`+member+`":"`, `"dataschema":"`, 1) }
+	for body, want := range map[string]struct {
+		status int
+		detail string
+	}{
+		without("id"):          {422, "id: must have 1..256 bytes"},
+		without("source"):      {422, "source: must have 1..256 bytes"},
+		without("type"):        {422, "type: must not be empty"},
+		without("specversion"): {422, "specversion: must be 1.0"},
+		usageEvent("2", `,"datacontenttype":"text/plain"`, oneRequest):             {422, "datacontenttype: must be application/json"},
+		strings.Replace(good, later(0), "yesterday", 1):                            {422, "time: must be a time after 1970 as in RFC 3339"},
+		strings.Replace(good, later(0), "1970-01-01T00:00:00Z", 1):                 {422, "time: must be a time after 1970 as in RFC 3339"},
+		strings.Replace(good, later(0), later(6*time.Minute), 1):                   {422, "The time of the event is more than 5 minutes ahead."},
+		strings.Replace(good, later(0), later(-36*24*time.Hour), 1):                {422, "The time of the event is more than 35 days ago."},
+		usageEvent("2", "", `"dimension":"requests"`):                              {422, "data.value: must be a whole number of at most 64 bits, as a JSON number or string"},
+		usageEvent("2", "", `"dimension":"requests","value":-1`):                   {422, "data.value: must be a whole number of at most 64 bits, as a JSON number or string"},
+		usageEvent("2", "", `"dimension":"requests","value":1.5`):                  {422, "data.value: must be a whole number of at most 64 bits, as a JSON number or string"},
+		usageEvent("2", "", `"dimension":"requests","value":"01"`):                 {422, "data.value: must be a whole number of at most 64 bits, as a JSON number or string"},
+		usageEvent("2", "", `"dimension":"requests","value":18446744073709551616`): {422, "data.value: must be a whole number of at most 64 bits, as a JSON number or string"},
+		usageEvent("2", "", `"value":1`):                                           {422, "data.dimension: unknown"},
+		usageEvent("2", "", `"dimension":"cats","value":1`):                        {422, "data.dimension: unknown"},
+		usageEvent("2", "", oneRequest+`,"labels":{"host":"a"}`):                   {422, "data.labels: unknown label; the labels are service, region, method, route, subject"},
+		usageEvent("2", "", oneRequest+`,"labels":{"route":"a b"}`):                {422, "data.labels.route: must be 1..64 of a-z 0-9 . _ - / { }"},
+		usageEvent("2", "", oneRequest+`,"unit":"x"`):                              {400, "data.unit: is not accepted by this operation"},
+		usageEvent("2", `,"mood":"x"`, oneRequest):                                 {400, "mood: is not accepted by this operation"},
+		strings.Replace(good, `{"dimension":"requests","value":1}`, `[]`, 1):       {400, "data: "},
+	} {
+		a := s.send(s.usageEvents(batched, "["+usageEvent("9", "", oneRequest)+","+body+"]"))
+		var p struct {
+			Detail string `json:"detail"`
+			Index  *int   `json:"index"`
+		}
+		if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.status != want.status || !strings.HasPrefix(p.Detail, want.detail) || p.Index == nil || *p.Index != 1 {
+			t.Errorf("%s:\n%d %s, want %d %s of event 1", body, a.status, a.body, want.status, want.detail)
+		}
+	}
+	if a := s.send(s.get("/v1/usage?from=" + later(-time.Hour) + "&to=" + later(time.Hour))); !strings.Contains(a.body, `"usage":[]`) {
+		t.Errorf("usage was recorded: %s", a.body)
+	}
+}
+
+// TestRejectedUsageBodies: bodies that are no events, or too many.
+func TestRejectedUsageBodies(t *testing.T) {
+	s := serve(t, build(t))
+	many := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, ",%s", usageEvent(fmt.Sprint(i), "", oneRequest))
+		}
+		return "[" + b.String()[1:] + "]"
+	}
+	twice := usageEvent("1", "", oneRequest) + "," + usageEvent("1", "", `"dimension":"requests","value":2`)
+	for i, c := range []struct {
+		kind, body string
+		status     int
+		want       string
+	}{
+		{batched, many(accounting.MaxEvents), 202, `{"recorded":1024`},
+		{batched, many(accounting.MaxEvents + 1), 413, "at most 1024 events"},
+		{batched, "[" + strings.Repeat(" ", 1<<20) + "]", 413, "payload_too_large"},
+		{batched, "[" + twice + "]", 422, `"index":1`},
+		{batched, "[]", 400, "no event"},
+		{batched, "{}", 400, "JSON array"},
+		{batched, "[" + usageEvent("1", "", oneRequest), 400, "malformed JSON"},
+		{batched, "[" + usageEvent("1", `,"type":"u"`, oneRequest) + "]", 400, "a member twice"},
+		{batched, "[" + usageEvent("1", "", oneRequest) + "]x", 400, "JSON array"},
+		{structured, "[]", 400, "bad_request"},
+		{"text/plain", "x", 415, "cloudevents"},
+		{"application/json", "{" + oneRequest + "}", 422, "specversion"},
+	} {
+		if a := s.send(s.usageEvents(c.kind, c.body)); a.status != c.status || !strings.Contains(a.body, c.want) {
+			t.Errorf("%d: %d %.200s, want %d %s", i, a.status, a.body, c.status, c.want)
+		}
+	}
+	twiceNamed := s.usageEvents("application/json", "{"+oneRequest+"}")
+	twiceNamed.Header["Ce-Id"] = []string{"1", "2"}
+	if a := s.send(twiceNamed); a.status != 400 || !strings.Contains(a.body, "ce-id: occurs more than once") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// TestUsageQueries: invalid queries, and an index that is behind.
+func TestUsageQueries(t *testing.T) {
+	s := serve(t, build(t))
+	day := "from=" + later(-time.Hour) + "&to=" + later(time.Hour)
+	for query, want := range map[string]string{
+		"":                                      "query",
+		"?from=" + later(0):                     "query",
+		"?from=x&to=" + later(0):                "from: must be a time as in RFC 3339",
+		"?from=" + later(0) + "&to=" + later(0): "to: must be after from, by at most 400 days",
+		"?from=" + later(-401*24*time.Hour) + "&to=" + later(0): "to: must be after from, by at most 400 days",
+		"?" + day + "&group=host":                               "group: must be a list",
+		"?" + day + "&group=route,route":                        "group: must be a list",
+		"?" + day + "&dimension=cats":                           "dimension: unknown",
+		"?" + day + "&format=xml":                               "format: must be",
+	} {
+		if a := s.send(s.get("/v1/usage" + query)); a.status != 400 || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %d %s, want %s", query, a.status, a.body, want)
+		}
+	}
+	s.usage().behind = true
+	for _, path := range []string{"/v1/usage?" + day, "/v1/usage-slices"} {
+		if a := s.send(s.get(path)); a.status != 503 {
+			t.Errorf("%s of an index that is behind: %d %s", path, a.status, a.body)
+		}
+	}
+}
+
+// TestSlicesArePaged: pages have every slice once, and sums of sealed and of open usage agree.
+func TestSlicesArePaged(t *testing.T) {
+	s := serve(t, build(t))
+	for i, dimension := range []string{"requests", "bytes_in", "custom:a"} {
+		for n := range 3 {
+			at := later(-time.Duration(n) * time.Minute)
+			body := strings.Replace(usageEvent(fmt.Sprint(i, n), "", `"dimension":"`+dimension+`","value":7`), later(0), at, 1)
+			if a := s.send(s.usageEvents(structured, body)); a.status != 202 {
+				t.Fatal(a.body)
+			}
+		}
+	}
+	sums := "/v1/usage?from=" + later(-time.Hour) + "&to=" + later(time.Hour) + "&group=window&format=csv"
+	open := s.send(s.get(sums)).body
+	s.usage().seal(now.Add(time.Hour))
+	if sealed := s.send(s.get(sums)).body; sealed != strings.NewReplacer(",7,0,7,1", ",7,0,0,1", ",7,7,7,1", ",7,7,0,1").Replace(open) || len(sealed) == 0 {
+		t.Errorf("before the seal\n%safter it\n%s", open, sealed)
+	}
+	seen, cursor := map[string]bool{}, ""
+	for range 20 {
+		var page struct {
+			Slices []struct {
+				Dimension string `json:"dimension"`
+				Seq       int    `json:"seq"`
+			} `json:"slices"`
+			Next string `json:"next_cursor"`
+		}
+		a := s.send(s.get("/v1/usage-slices?limit=2" + cursor))
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != 200 || len(page.Slices) > 2 {
+			t.Fatalf("%d %s %v", a.status, a.body, err)
+		}
+		for _, slice := range page.Slices {
+			key := fmt.Sprint(slice.Dimension, slice.Seq)
+			if seen[key] {
+				t.Errorf("%s comes twice", key)
+			}
+			seen[key] = true
+		}
+		if page.Next == "" {
+			break
+		}
+		cursor = "&cursor=" + page.Next
+		if len(seen) == 2 { // what is sealed meanwhile is on no page
+			s.send(s.usageEvents(structured, strings.Replace(usageEvent("late", "", `"dimension":"requests","value":7`), later(0), later(-30*time.Minute), 1)))
+			s.usage().seal(now.Add(2 * time.Hour))
+		}
+	}
+	if len(seen) != 9 {
+		t.Errorf("%d slices: %v", len(seen), seen)
+	}
+	if a := s.send(s.get("/v1/usage-slices?cursor=AAAA")); a.status != 400 {
+		t.Errorf("a cursor of something else: %d", a.status)
+	}
+}
+
+// TestUsageScansAreLimited: a third query that reads usage waits for one of two, and is rejected at its deadline.
+func TestUsageScansAreLimited(t *testing.T) {
+	h := build(t)
+	u := h.usage()
+	u.reading, u.blocked = make(chan struct{}, 2), make(chan struct{})
+	s := serve(t, h)
+	done := make(chan answer, 2)
+	for range 2 {
+		r := s.get("/v1/usage-slices")
+		go func() { done <- s.send(r) }()
+	}
+	for len(u.reading) < 2 {
+		runtime.Gosched() // until both read
+	}
+	if a := s.send(s.get("/v1/usage-slices")); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "queries of usage") {
+		t.Errorf("a third query: %d %s", a.status, a.body)
+	}
+	close(u.blocked)
+	for range 2 {
+		if a := <-done; a.status != http.StatusOK {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if a := s.send(s.get("/v1/usage-slices")); a.status != http.StatusOK {
+		t.Errorf("after the others: %d %s", a.status, a.body)
+	}
+}

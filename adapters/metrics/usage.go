@@ -1,0 +1,9 @@
+package metrics
+
+// Usage counts the events of a request: the new ones, those that were recorded before, and of the new ones those that
+// came late.
+func (w *Wallet) Usage(recorded, duplicate, late uint64) {
+	w.of.counter("usage_events_total", "recorded").Add(float64(recorded))
+	w.of.counter("usage_events_total", "duplicate").Add(float64(duplicate))
+	w.of.counter("late_events_total").Add(float64(late))
+}

@@ -1,0 +1,105 @@
+package objectstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"macronode/adapters/fs"
+	"macronode/core/types"
+)
+
+// identityName is the name of a file that says to which provider of which node a directory belongs.
+const identityName = "provider.id"
+
+// identity is the content of the file.
+func (p *provider) identity(of types.JournalID) string {
+	return fmt.Sprintf("macronode provider %s\njournal %016x\n", p.Name, uint64(of))
+}
+
+// Claim makes the directories of all providers those of the node with a journal. A directory of another node, or of another provider, is
+// refused: its files would be collected. So is one that has files and no identity. A directory whose identity names the journal before,
+// which a restore replaces, is taken over; 0: none is. A provider whose directory cannot be read is failed; it is claimed by Probe.
+func (s *Store) Claim(journal, before types.JournalID) error {
+	s.journal = journal
+	for _, p := range s.providers {
+		if err := s.claim(p, before); errors.Is(err, ErrForeign) {
+			return err
+		} else if err != nil {
+			_ = p.note(err)
+		}
+	}
+	if s.healthy() == 0 {
+		return fmt.Errorf("no provider of objects can be used: %w", errors.New(*s.providers[0].failed.Load()))
+	}
+	return nil
+}
+
+// Remake makes the directory of the i-th provider if it is missing, as it is on a new disk.
+func (s *Store) Remake(i int) error {
+	dir, ok := s.providers[i].Dir.(fs.Dir)
+	if !ok {
+		return nil
+	}
+	_, err := fs.Make(string(dir))
+	return err
+}
+
+// ErrForeign reports a directory that belongs to another node or provider.
+var ErrForeign = errors.New("the directory belongs to another node or provider")
+
+func (s *Store) claim(p *provider, before types.JournalID) error {
+	if p.Own {
+		_, err := p.Dir.List()
+		return err
+	}
+	want := p.identity(s.journal)
+	got, err := fs.ReadAll(p.Dir, identityName)
+	switch {
+	case err == nil && string(got) == want:
+		return nil
+	case err == nil && before != 0 && string(got) == p.identity(before):
+	case err == nil:
+		return fmt.Errorf("provider %s: its directory says %q, this node wants %q; correct storage.providers, or empty the directory: %w", p.Name, oneLine(string(got)), oneLine(want), ErrForeign)
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	default:
+		if err := p.checkEmpty(); err != nil {
+			return err
+		}
+	}
+	return writeFile(p.Dir, identityName, want)
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", ", ") }
+
+// checkEmpty refuses a directory with files of others.
+func (p *provider) checkEmpty() error {
+	names, err := p.Dir.List()
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if n != identityName+partSuffix && n != probeName {
+			return fmt.Errorf("provider %s: its directory has %s and no file %s; empty it, or choose another directory: %w", p.Name, n, identityName, ErrForeign)
+		}
+	}
+	return nil
+}
+
+// writeFile replaces a small file durably.
+func writeFile(dir fs.FS, name, text string) error {
+	if err := dir.Remove(name + partSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := dir.Create(name + partSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(text), 0)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(dir.Rename(name+partSuffix, name), dir.SyncDir())
+}

@@ -1,0 +1,142 @@
+package objectstore
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"macronode/adapters/fs"
+	"macronode/core/placement"
+	"macronode/core/storage"
+)
+
+// A Provider keeps copies of objects. The port to it is a directory: it needs no more than files that are written from the
+// beginning to the end, named when they are complete, read in parts, listed and removed. What it returns is verified by the
+// store.
+type Provider struct {
+	placement.Provider
+	Dir fs.FS
+	Own bool // the directory is in the data directory of the node: it needs no identity
+}
+
+// Copies is how many copies an object has.
+type Copies struct {
+	Count    int // that an upload writes and a repair restores
+	Required int // that must be durable before an upload succeeds
+}
+
+// provider is a Provider with its health.
+type provider struct {
+	Provider
+	failed atomic.Pointer[string] // why it is not used for uploads; nil: it is healthy
+	errors atomic.Uint64          // failures of its files since the start
+}
+
+// note records an error of a file of p, and returns it. A fault of the device makes p failed until a probe succeeds.
+func (p *provider) note(err error) error {
+	if isFault(err) {
+		p.fail(err)
+	}
+	return err
+}
+
+// fail makes p failed until a probe succeeds.
+func (p *provider) fail(err error) {
+	p.errors.Add(1)
+	why := err.Error()
+	p.failed.Store(&why)
+}
+
+// isFault reports whether an error is a fault of the device: one that other files will meet as well.
+func isFault(err error) bool {
+	return err != nil && !slices.ContainsFunc([]error{ErrDamaged, ErrGone, ErrTooLong, ErrNoSpace, fs.ErrNotRegular, os.ErrExist, syscall.ENOSPC, syscall.EDQUOT},
+		func(known error) bool { return errors.Is(err, known) })
+}
+
+// size returns the size of a file, or 0.
+func (p *provider) size(name string) uint64 {
+	f, err := p.Dir.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	n, _ := f.Size()
+	return uint64(max(n, 0))
+}
+
+// Health is the state of a provider.
+type Health struct {
+	Name, Domain string
+	Failed       string // why it is not used for uploads; empty: it is healthy
+	Errors       uint64 // failures of its files since the start
+}
+
+// Health returns the state of all providers, in the order of the configuration.
+func (s *Store) Health() []Health {
+	all := make([]Health, len(s.providers))
+	for i, p := range s.providers {
+		all[i] = Health{Name: p.Name, Domain: p.Domain, Errors: p.errors.Load()}
+		if why := p.failed.Load(); why != nil {
+			all[i].Failed = *why
+		}
+	}
+	return all
+}
+
+// healthy returns the providers that have not failed.
+func (s *Store) healthy() (set placement.Set) {
+	for i, p := range s.providers {
+		if p.failed.Load() == nil {
+			set = set.With(i)
+		}
+	}
+	return set
+}
+
+// MarkFailed makes the i-th provider failed until a probe succeeds.
+func (s *Store) MarkFailed(i int, err error) { _ = s.providers[i].note(err) }
+
+// Files are the names of all files of each provider at a time, sorted.
+type Files [][]string
+
+// Files lists the files. It does not read them. A provider that cannot be listed has none; it is an error if no other one can be
+// listed.
+func (s *Store) Files() (Files, error) {
+	files, listed := make(Files, len(s.providers)), false
+	var failed error
+	for i, p := range s.providers {
+		names, err := p.Dir.List()
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("list objects: %w", p.note(err)))
+			continue
+		}
+		files[i], listed = names, true
+	}
+	if !listed {
+		return nil, failed
+	}
+	return files, nil
+}
+
+// Of returns which providers have a file of an object.
+func (f Files) Of(o storage.Stored) (set placement.Set) {
+	for i := range f {
+		if f.in(i, o) {
+			set = set.With(i)
+		}
+	}
+	return set
+}
+
+// Has reports whether an object has its file in any provider.
+func (f Files) Has(o storage.Stored) bool { return f.Of(o) != 0 }
+
+func (f Files) in(i int, o storage.Stored) bool {
+	return slices.ContainsFunc(layouts(o.Size), func(l layout) bool {
+		_, ok := slices.BinarySearch(f[i], name(o.Address, o.File)+l.suffix())
+		return ok
+	})
+}

@@ -1,0 +1,44 @@
+package readmodel
+
+import (
+	"time"
+
+	"macronode/core/accounting"
+	"macronode/core/types"
+)
+
+// accounting returns the accounting plane.
+func (f *Follower) accounting() *accounting.Plane {
+	return f.state.Plane(types.PlaneAccounting).(*accounting.Plane)
+}
+
+// OpenUsage passes the usage of a tenant that is not sealed after the frame that it returns; everything that was due
+// before sealedTo is sealed. Texts are valid until each returns.
+func (f *Follower) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (upto types.LSN, at, sealedTo types.Time) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	p := f.accounting()
+	p.Open(t, func(r accounting.OpenRow) bool {
+		each(&r)
+		return true
+	})
+	return f.state.LSN, f.state.At, p.SealedTo(t, f.state.At)
+}
+
+// UsageRows returns the numbers of rows that are not sealed and of streams, of all tenants, and for how long the
+// oldest row is due at the time of the last frame.
+func (f *Follower) UsageRows() (rows, streams int, lag time.Duration) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	p := f.accounting()
+	return p.Rows(), p.Streams(), p.SealLag(f.state.At)
+}
+
+// ReportAt returns the report of a record; false if it is none, or cannot be read.
+func (f *Follower) ReportAt(p types.Position) (r accounting.Report, ok bool) {
+	s, err := f.frame(p.LSN)
+	if err != nil {
+		return r, false
+	}
+	return accounting.ReadReport(s.Body, p.Index)
+}

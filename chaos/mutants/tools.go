@@ -1,0 +1,24 @@
+package mutants
+
+// shell are bugs of tools and messages for operators.
+func shell() []Mutant {
+	const (
+		server, shell = "adapters/httpserver/", "cmd/macronode/"
+
+		taken  = "./adapters/httpserver TestListenErrorsAreSentences$"
+		socket = "./adapters/httpserver TestUnixSockets$"
+		atOnce = "./adapters/httpserver TestCheckAddressesOfAll$"
+		held   = "./cmd/macronode/internal/cli TestLockedDirectoryIsReported$"
+	)
+	return []Mutant{
+		alone("one table has every kind of file at a path", one("file is replaced by a socket", "files of others are not touched", server+"listener.go", "return ErrNoSocket\n", "return nil\n", taken)),
+		one("socket of a running process is replaced", "files of others are not touched", server+"listener.go", "		_ = c.Close()\n\t\treturn ErrInUse\n", "		_ = c.Close()\n\t\treturn nil\n", atOnce, socket),
+		one("failed lock counts as held", "status names the holder of the directory", "adapters/fs/lock.go", "!errors.Is(err, syscall.EWOULDBLOCK)", "err != nil && !errors.Is(err, syscall.EWOULDBLOCK)", held, "./adapters/fs TestCloseReleasesLock$"),
+		alone("a check is one verb", one("check does not read the certificate", "a checked configuration starts", "cmd/macronode/internal/cli/settings.go", "settings.ReadCertificate(cfg); err != nil", "settings.ReadCertificate(cfg); err != nil && false", "./cmd/macronode/internal/cli TestConfigCheckReadsCertificate$")),
+		alone("nothing else is renewed without a key", one("renewed certificate is not logged", "applied changes are reported", "cmd/macronode/internal/server/reload.go", "!next.certificate.Equal(r.certificates.tls.Certificate())", "false", "./cmd/macronode/internal/server TestRenewalIsCounted$")),
+		one("diff compares list entries by position", "a diff shows the changed entries", "cmd/macronode/internal/cli/config_changes.go", "kept := commonSubsequence(old, new)\n", "kept := [][2]int(nil)\n", "./cmd/macronode/internal/cli TestDescribeChange$", "./cmd/macronode/internal/cli TestOneChangedEntryOfMany$"),
+		alone("one test has a certificate follow another", one("second certificate gets no warning", "each certificate gets a warning", "cmd/macronode/internal/server/certificates.go", "!shown.Equal(c.logged)", "false", "./cmd/macronode/internal/server TestCertificateExpiryIsLogged$")),
+		alone("one table has what status says", one("expired certificate is missing in status", "status shows what the log shows", "cmd/macronode/internal/cli/status.go", "case settings.CertificateOver.String():", "case \"settings.CertificateOver and settings.CertificateOver\":", "./cmd/macronode/internal/cli TestStatus$")),
+		alone("one table has the names of upstreams", one("readyz names the wrong upstreams", "readyz names the upstreams", "adapters/adminapi/routes.go", "m.Broken = a.Upstreams(open)", "m.Broken = a.Upstreams(s.AwaitedUpstreams)", "./adapters/adminapi TestVerboseNamesAwaitedUpstreams$")),
+	}
+}

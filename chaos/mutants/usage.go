@@ -1,0 +1,36 @@
+package mutants
+
+// usage are faults of the accounting plane.
+func usage() []Mutant {
+	const (
+		plane    = "core/accounting/"
+		decision = plane + "decide.go"
+		windows  = plane + "window.go"
+		model    = "./core/accounting TestUsageAgreesWithModel$"
+		node     = "./core/accounting TestNodeCountsEachEventOnce$"
+		slices   = "./core/accounting TestFitsRejectsOtherContent$"
+	)
+	return []Mutant{
+		one("events are decided with an old read of the index", "an event is counted once, for ever", "core/node/request.go", "if _, refs := c.(command.WithRefs); refs && !", "if _, refs := c.(command.WithRefs); refs && in.IndexedTo > 1<<40 && !", node, sim),
+		one("a command without refs asks the index", "a command without a key needs no index", "core/node/request.go", "if _, refs := c.(command.WithRefs); refs && !", "if cost.Rows > 0 && !", sim, "./core/flow TestPaidPutNeedsNoIndex$"),
+		one("a record of usage uses no refs", "an event is counted once, for ever", "core/state/state.go", "for i := range p.Refs(r) {", "for i := range min(p.Refs(r), 0) {", node, sim),
+		one("an event with other content is a duplicate", "the same ID with other content is a conflict", decision, "if prior.Hash != e.content {", "if prior.Hash != e.content && at < 0 {", model, node, sim),
+		one("the time of an undated event is part of its content", "a retry of an undated event is a duplicate", plane+"command.go", "if e.Undated {", "if false {", model, node, sim),
+		one("a window takes usage when it is due", "a window is sealed once", windows, "k.due <= at {", "k.due < at {", model, node),
+		one("a window is sealed without its grace", "a window is sealed after its grace", windows, "if k.due = k.window.To.Add(p.limits.Grace); k.due", "if k.due = k.window.To; k.due", model, node, sim),
+		one("usage is sealed after it is due", "what is due is sealed", plane+"seal.go", "if k.due > at {", "if k.due >= at {", model, node),
+		one("usage is sealed while the clock is untrusted", "nothing is sealed while the clock is untrusted", "core/node/node.go", "if n.clock.Untrusted() || !n.readiness.AcceptsWrites() ||", "if !n.readiness.AcceptsWrites() ||", node, sim),
+		one("late usage is in no correction", "a sealed slice is never rewritten", windows, "k.late, k.due = true,", "k.late, k.due = false,", model, node, sim),
+		one("a slice does not name the one before", "slices form a chain", plane+"seal.go", "Previous: head.Head}", "Previous: Digest{}}", model, node, sim),
+		one("a seq is used twice", "the seq of a stream has no gap", plane+"apply.go", "p.streams.Set(at, Stream{s.Seq, s.Digest})", "p.streams.Set(at, Stream{s.Seq - s.Seq/2, s.Digest})", model, node, sim),
+		one("a sealed row stays open", "usage is counted once", plane+"apply.go", "\t\tp.dropRow(place)\n", "\t\tp.rows.Set(place, Count{})\n", model, sim),
+		one("the sum of a row wraps", "a sum that does not fit is refused", decision, "sum, carry = bits.Add64(sum, e.Value, 0); carry > 0 {", "sum, carry = bits.Add64(sum, e.Value, 0); carry > 1 {", model, node, sim),
+		one("a tenant has one row more", "a tenant's rows have a limit", decision, "int(t.rows)+n.rows <= p.limits.TenantRow)", "int(t.rows)+n.rows <= p.limits.TenantRow+1)", model, node, sim),
+		one("rows have no limit of all tenants", "no table grows beyond its limit", decision, "return n.rows <= p.rows.Room() && n.streams", "return n.streams", model, node, sim),
+		one("streams have no limit of a tenant", "a tenant's streams have a limit", decision, "int(t.streams)+n.streams <= p.limits.TenantDim)", "int(t.streams) <= p.limits.TenantDim+n.streams)", model, node, sim),
+		one("events at the age limit are too old", "events are accepted for 35 days", decision, "case of < at.Add(-MaxAge):", "case of <= at.Add(-MaxAge):", model, node),
+		one("a batch leaves a part of its events", "all events of a request are recorded, or none", decision, "if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report); reply.Problem != event.None {\n\t\treturn\n\t}\n", "if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report); reply.Problem != event.None && len(in.Events) < 2 {\n\t\treturn\n\t}\n", model, node, sim),
+		one("a snapshot loses the head of a stream", "recovery makes the same state", plane+"dump.go", "\tp.streams.Set(at, s)\n", "\t_ = at\n", model, node, sim),
+		alone("no journal has such a slice", one("a slice of other rows fits", "a journal proves the sums of its slices", plane+"apply.go", "if _, c := p.rows.Row(place); c != s.Rows[i].Count {", "if _, c := p.rows.Row(place); c == (Count{}) {", slices)),
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"macronode/ci/bench/sheet"
+)
+
+// objectFacts returns the machine, the versions and the settings that the numbers of objects depend on.
+func (b *bench) objectFacts(ctx context.Context) ([]sheet.Fact, error) {
+	disk, err := fileSystem(b.work)
+	if err != nil {
+		return nil, err
+	}
+	all := []sheet.Fact{
+		{What: "machine", Is: fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"), memory())},
+		{What: "system", Is: "Linux " + line(ctx, "uname", "-r") + ", " + disk + ", " + field("/etc/os-release", "PRETTY_NAME")},
+		{What: "macronode", Is: revision(ctx) + ", " + runtime.Version()},
+	}
+	for _, name := range [...]string{versity, rcloneS3} {
+		if at, err := objectPeer(ctx, name); err == nil {
+			if is, err := buildinfo.ReadFile(at); err == nil {
+				all = append(all, sheet.Fact{What: name, Is: is.Main.Path + " " + is.Main.Version + ", " + is.GoVersion})
+			}
+		}
+	}
+	if out, err := exec.CommandContext(ctx, "nginx", "-v").CombinedOutput(); err == nil {
+		all = append(all, sheet.Fact{What: nginxFiles, Is: strings.TrimSpace(string(out))})
+	}
+	return append(all, sheet.Fact{What: "this run", Is: fmt.Sprintf("rounds: %d; each turn %v, after %v that are not counted", b.rounds, b.time, b.warm)}), nil
+}
+
+// objectPeer returns the program of a peer.
+func objectPeer(ctx context.Context, name string) (string, error) {
+	at, err := exec.LookPath(objectPeers[name])
+	if err != nil {
+		return "", fmt.Errorf("%s is not installed", objectPeers[name])
+	}
+	if name == rcloneS3 { // older versions serve no S3
+		if out, err := exec.CommandContext(ctx, at, "serve", "--help").CombinedOutput(); err != nil || !bytes.Contains(out, []byte("\n  s3 ")) {
+			return "", fmt.Errorf("%s is a version without serve s3", at)
+		}
+	}
+	return at, nil
+}

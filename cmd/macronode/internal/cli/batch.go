@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"macronode/adapters/client"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/core/types"
+)
+
+// A batchRunner applies the lines of a file, batch after batch. The n-th batch has the idempotency key prefix.n
+// and always the same lines. So an interrupted run can be repeated: what was applied is replayed.
+type batchRunner struct {
+	*Console
+	v            *batchCmd
+	node         *client.Client
+	results      io.Writer // nil: no results file
+	total        int       // 0: unknown
+	lastProgress time.Time // when a line of progress was printed last
+	batchSummary
+}
+
+// A batchSummary counts the lines of a file by outcome.
+type batchSummary struct {
+	Lines    int `json:"lines"`
+	Done     int `json:"done"`
+	Refused  int `json:"refused"`
+	Unknown  int `json:"unknown"`
+	Unsent   int `json:"unsent"`
+	Replayed int `json:"replayed"` // of all, those that an earlier run had sent
+}
+
+// errStopped means that the rest of the file was not sent.
+var errStopped = errors.New("stopped")
+
+// Run applies the operations in a file.
+func (v *batchCmd) Run(c *Console) error {
+	if v.Size < 1 || v.Size > types.MaxItems {
+		return exit.Unable(fmt.Errorf("--size %d must be 1 to %d", v.Size, types.MaxItems))
+	}
+	if err := types.CheckKey(v.key(9_999_999)); err != nil {
+		return exit.Unable(fmt.Errorf("--key %s must be at most %d of A-Z a-z 0-9 _ : . -", v.Key, types.MaxKey-8))
+	}
+	from, total, err := v.open(c.in)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // it was only read
+	p := &batchRunner{Console: c, v: v, total: total}
+	if v.Results != "" {
+		f, err := os.OpenFile(v.Results, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return exit.Unable(fmt.Errorf("--results: %w", err))
+		}
+		defer f.Close() //nolint:errcheck // every write was checked
+		p.results = f
+	}
+	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
+		p.node = k
+		return p.finish(p.run(ctx, from))
+	})
+}
+
+func (v *batchCmd) key(n int) string { return fmt.Sprintf("%s.%d", v.Key, n) }
+
+// open reads the file through before anything is sent. So an invalid line is found before anything is applied, and
+// the number of lines is known. A pipe is read once, without that check.
+func (v *batchCmd) open(in io.Reader) (io.ReadCloser, int, error) {
+	if v.File == "-" {
+		return io.NopCloser(in), 0, nil
+	}
+	f, err := os.Open(v.File)
+	if err != nil {
+		return nil, 0, exit.Unable(err)
+	}
+	is, err := f.Stat()
+	if err == nil && !is.Mode().IsRegular() {
+		return f, 0, nil
+	}
+	n := 0
+	for _, why := range batchLines(f, v.Format) {
+		if why != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w; nothing was sent", v.File, why))
+			break
+		}
+		n++
+	}
+	if _, back := f.Seek(0, io.SeekStart); back != nil {
+		err = errors.Join(err, back)
+	}
+	if err != nil {
+		return nil, 0, exit.Unable(errors.Join(err, f.Close()))
+	}
+	return f, n, nil
+}
+
+// run splits the input into batches, always the same ones, and sends them in order.
+func (p *batchRunner) run(ctx context.Context, from io.Reader) error {
+	var all []batchLine
+	size, n := 0, 0
+	for i, err := range batchLines(from, p.v.Format) {
+		if err != nil {
+			return err
+		}
+		if len(all) == p.v.Size || size+i.size > maxBatch-64 {
+			if err := p.send(ctx, n, all); err != nil {
+				return err
+			}
+			all, size, n = all[:0], 0, n+1
+		}
+		all, size = append(all, i), size+i.size
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return p.send(ctx, n, all)
+}
+
+// send sends the n-th batch.
+func (p *batchRunner) send(ctx context.Context, n int, all []batchLine) error {
+	o := client.BatchRequest{Atomic: p.v.Atomic, Items: make([]client.BatchItem, len(all))}
+	for i := range all {
+		o.Items[i] = all[i].BatchItem
+	}
+	p.Lines += len(all)
+	b, err := p.node.Batch(ctx, o, client.WithIdempotencyKey(p.v.key(n)))
+	if err == nil {
+		err = p.recordResults(all, b)
+	} else {
+		err = p.stopError(n, all, err)
+	}
+	p.progress(err != nil)
+	return err
+}
+
+// recordResults records the result of each line of a batch.
+func (p *batchRunner) recordResults(all []batchLine, b *client.Batch) error {
+	if b.Replayed {
+		p.Replayed += len(all)
+	}
+	for i := range all {
+		r := client.Result{}
+		if b.Receipts != nil {
+			r.Receipt = b.Receipts[i]
+		} else {
+			r = b.Results[i]
+		}
+		if err := p.recordResult(all[i].line, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *batchRunner) recordResult(n int, r client.Result) error {
+	if r.Receipt != nil {
+		p.Done++
+	} else {
+		p.Refused++
+		if err := p.printRejection(n, r.Problem); err != nil {
+			return err
+		}
+	}
+	if p.results == nil {
+		return nil
+	}
+	text, err := line(struct {
+		Line    int             `json:"line"`
+		Receipt *client.Receipt `json:"receipt,omitzero"`
+		Problem *client.Problem `json:"problem,omitzero"`
+	}{n, r.Receipt, r.Problem})
+	if err == nil {
+		_, err = p.results.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("--results: %w", err)
+	}
+	return nil
+}
+
+// printRejection prints a rejected line.
+func (p *batchRunner) printRejection(n int, why *client.Problem) error {
+	p.clearProgress()
+	if !p.tree.JSON {
+		return p.printLine("line %d: %v", n, why)
+	}
+	return p.printJSON(struct {
+		Line    int             `json:"line"`
+		Problem *client.Problem `json:"problem"`
+	}{n, why})
+}
+
+// stopError returns the error of the n-th batch, which was not applied or has an unknown outcome.
+func (p *batchRunner) stopError(n int, all []batchLine, err error) error {
+	if errors.Is(err, client.ErrUnknown) {
+		p.Unknown += len(all)
+		return exit.New(exit.CodeUnknown, fmt.Errorf("lines %d to %d: outcome unknown (%w): run the same command again",
+			all[0].line, all[len(all)-1].line, errors.Unwrap(err)))
+	}
+	where := fmt.Sprintf("lines %d to %d", all[0].line, all[len(all)-1].line)
+	problem := new(client.Problem)
+	if errors.As(err, &problem) && problem.Index != nil && *problem.Index < len(all) {
+		p.Refused, p.Unsent = p.Refused+1, p.Unsent+len(all)-1
+		if err := p.printRejection(all[*problem.Index].line, problem); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %s were not applied, because line %d was rejected: correct it and send the file from line %d on with another --key",
+			errStopped, where, all[*problem.Index].line, all[0].line)
+	}
+	p.Unsent += len(all)
+	if errors.Is(err, client.IdempotencyConflict) {
+		return fmt.Errorf("%w: %s differ from what was sent with the key %s: the file or --size has changed", errStopped, where, p.v.key(n))
+	}
+	return fmt.Errorf("%w: %s were not applied: %w", errStopped, where, err)
+}
+
+// finish prints the summary.
+func (p *batchRunner) finish(err error) error {
+	p.clearProgress()
+	if p.total > 0 {
+		p.Unsent, p.Lines = p.Unsent+p.total-p.Lines, p.total
+	}
+	if p.tree.JSON {
+		err = errors.Join(err, p.printJSON(p.batchSummary))
+	} else {
+		err = errors.Join(err, p.printLine("%s", p.batchSummary.text()))
+	}
+	if err == nil && p.Refused > 0 {
+		err = fmt.Errorf("%d of %d lines were rejected", p.Refused, p.Lines)
+	}
+	return err
+}
+
+func (t *batchSummary) text() string {
+	text := fmt.Sprintf("%d lines: %d applied, %d rejected, %d unknown, %d not sent", t.Lines, t.Done, t.Refused, t.Unknown, t.Unsent)
+	if t.Replayed > 0 {
+		text += fmt.Sprintf("; %d of them were sent by an earlier run", t.Replayed)
+	}
+	return text
+}
+
+const barWidth = 30
+
+// progress shows a bar on a terminal. Elsewhere it prints at most one line a second, and one at the end.
+func (p *batchRunner) progress(last bool) {
+	of := ""
+	if p.total > 0 {
+		of = fmt.Sprintf(" of %d", p.total)
+	}
+	text := fmt.Sprintf("%d%s lines, %d rejected", p.Lines, of, p.Refused)
+	switch now := p.now(); {
+	case p.isErrTerminal && p.total > 0:
+		full := min(barWidth, p.Lines*barWidth/p.total)
+		fmt.Fprintf(p.err, "\r[%s%s] %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), text) //nolint:errcheck // progress is optional
+	case p.isErrTerminal:
+		fmt.Fprintf(p.err, "\r%s", text) //nolint:errcheck // progress is optional
+	case last || now.Sub(p.lastProgress) >= time.Second || p.Lines == p.total:
+		p.lastProgress = now
+		fmt.Fprintln(p.err, text) //nolint:errcheck // progress is optional
+	}
+}
+
+// clearProgress removes the bar, so that other output can be printed.
+func (p *batchRunner) clearProgress() {
+	if p.isErrTerminal {
+		fmt.Fprint(p.err, "\r\x1b[K") //nolint:errcheck // progress is optional
+	}
+}
+
+// line returns a value as JSON without a newline.
+func line(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("print: %w", err)
+	}
+	return text, nil
+}

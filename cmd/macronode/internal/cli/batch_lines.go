@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"macronode/adapters/client"
+)
+
+const (
+	maxLine  = 64 << 10  // bytes of a line of a file
+	maxBatch = 1<<20 - 1 // bytes of a batch, as the node accepts them
+)
+
+// A batchLine is the operation of a line of a file.
+type batchLine struct {
+	line int
+	client.BatchItem
+	size int // bytes in a batch
+}
+
+// batchLines reads a file line by line. An error is the last value, and names its line.
+func batchLines(from io.Reader, format string) iter.Seq2[batchLine, error] {
+	return func(yield func(batchLine, error) bool) {
+		buffered := bufio.NewReaderSize(from, maxLine)
+		if format == "auto" {
+			if format = "csv"; looksLikeJSON(buffered) {
+				format = "ndjson"
+			}
+		}
+		read := readJSON
+		if format == "csv" {
+			read = readCSV
+		}
+		read(buffered, func(i batchLine, err error) bool {
+			if err != nil {
+				yield(i, fmt.Errorf("line %d: %w", i.line, err))
+				return false
+			}
+			raw, err := json.Marshal(i.BatchItem)
+			i.size = len(raw) + 1
+			return yield(i, err) && err == nil
+		})
+	}
+}
+
+// looksLikeJSON reports whether the first character that is not a space is a brace.
+func looksLikeJSON(from *bufio.Reader) bool {
+	for n := 1; ; n++ {
+		ahead, err := from.Peek(n)
+		if err != nil {
+			return false
+		}
+		if c := ahead[n-1]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return c == '{'
+		}
+	}
+}
+
+func readJSON(from io.Reader, yield func(batchLine, error) bool) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 {
+			continue
+		}
+		i := batchLine{line: n}
+		err := json.Unmarshal(text, &i.BatchItem, json.RejectUnknownMembers(true))
+		if err = jsonError(err); err == nil {
+			err = i.validate()
+		}
+		if !yield(i, err) || err != nil {
+			return
+		}
+	}
+	err := lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("the line is longer than %d bytes", maxLine)
+	}
+	if err != nil {
+		yield(batchLine{line: n + 1}, err)
+	}
+}
+
+// jsonError describes what is wrong in a line, without Go types.
+func jsonError(err error) error {
+	if at := new(jsontext.SyntacticError); errors.As(err, &at) {
+		return fmt.Errorf("invalid JSON: %w", at.Err)
+	}
+	at := new(json.SemanticError)
+	if !errors.As(err, &at) {
+		return err
+	}
+	name := strings.TrimPrefix(string(at.JSONPointer), "/")
+	switch {
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("unknown member %q", name)
+	case name == "":
+		return errors.New("it is no object")
+	}
+	return fmt.Errorf("%s: invalid value", name)
+}
+
+func readCSV(from io.Reader, yield func(batchLine, error) bool) {
+	rows := csv.NewReader(from)
+	rows.ReuseRecord = true
+	heads, err := rows.Read()
+	if err != nil {
+		yield(batchLine{line: 1}, csvError(err))
+		return
+	}
+	heads = append([]string(nil), heads...)
+	for {
+		cells, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		i := batchLine{}
+		if i.line, _ = rows.FieldPos(0); err == nil {
+			err = i.setCells(heads, cells)
+		} else if at := new(csv.ParseError); errors.As(err, &at) {
+			i.line = at.StartLine
+		}
+		if !yield(i, csvError(err)) || err != nil {
+			return
+		}
+	}
+}
+
+// csvError removes the line number, which is added later.
+func csvError(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("the file is empty; a CSV file starts with the column names")
+	}
+	if at := new(csv.ParseError); errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// setCells sets the fields from a row. Empty cells are ignored.
+func (i *batchLine) setCells(heads, cells []string) (err error) {
+	for at, name := range heads {
+		text := cells[at]
+		switch name = strings.TrimSpace(name); {
+		case text == "" && csvMembers[name]:
+		case name == "nonce":
+			i.Nonce, err = strconv.ParseInt(text, 10, 64)
+		case name == "expires_at":
+			i.ExpiresAt, err = time.Parse(time.RFC3339, text)
+		default:
+			to := map[string]*string{"op": (*string)(&i.Op), "from": &i.From, "to": &i.To, "beneficiary": &i.Beneficiary, "asset": &i.Asset, "amount_minor": &i.AmountMinor,
+				"hold_id": &i.HoldID, "ref": &i.Ref, "memo": &i.Memo}[name]
+			if to == nil {
+				return fmt.Errorf("unknown column %q: the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo", name)
+			}
+			*to = text
+		}
+		if err != nil {
+			return fmt.Errorf("%s: invalid value %q", name, text)
+		}
+	}
+	return i.validate()
+}
+
+// validate returns an error unless the operation is valid.
+func (i *batchLine) validate() error {
+	if !i.Op.Valid() {
+		return fmt.Errorf("op: %q must be issue, transfer, burn, hold, capture or release", string(i.Op))
+	}
+	return nil
+}
+
+var csvMembers = map[string]bool{"op": true, "from": true, "to": true, "beneficiary": true, "asset": true, "amount_minor": true, "nonce": true,
+	"hold_id": true, "expires_at": true, "ref": true, "memo": true}

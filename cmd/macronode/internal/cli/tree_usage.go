@@ -1,0 +1,45 @@
+package cli
+
+import "time"
+
+// The verbs of usage.
+type (
+	usageCmd struct {
+		Record recordUsageCmd `cmd:"" help:"Record usage events from a file, or one event."`
+		Query  queryUsageCmd  `cmd:"" help:"Sum usage."`
+		Export exportUsageCmd `cmd:"" help:"Print the sealed slices, one a line."`
+		Verify verifyUsageCmd `cmd:"" help:"Verify exported slices. This needs no node."`
+	}
+
+	recordUsageCmd struct {
+		File      string            `arg:"" optional:"" placeholder:"FILE" help:"File with CloudEvents, as NDJSON or as a JSON array; - is standard input."`
+		Dimension string            `placeholder:"NAME" help:"Dimension of one event, instead of a file."`
+		Value     *uint64           `placeholder:"N" help:"Value of the event, in units of the dimension."`
+		Label     map[string]string `placeholder:"NAME=VALUE" mapsep:"none" help:"Label of the event: service, region, method, route or subject; may be repeated."`
+		Source    string            `default:"cli" placeholder:"SOURCE" help:"Source of the event. Default: cli."`
+		ID        string            `placeholder:"ID" help:"Id of the event, unique within its source. Default: random."`
+		Time      string            `placeholder:"TIME" help:"When the usage occurred: RFC 3339, or a date. Default: when the event arrives."`
+		clientFlags
+	}
+	usageRange struct {
+		From      string `placeholder:"TIME" help:"First begin of a window: RFC 3339, or a date such as 2026-01-31 (00:00 UTC)."`
+		To        string `placeholder:"TIME" help:"End of the time, in the same form: windows that begin before it."`
+		Dimension string `placeholder:"NAME" help:"Only this dimension. Default: all."`
+	}
+	queryUsageCmd struct {
+		usageRange
+		Last   time.Duration `placeholder:"DURATION" help:"The time up to now, such as 24h, instead of --from and --to."`
+		Group  []string      `placeholder:"NAME" enum:"window,service,region,method,route,subject" help:"Sum for each window, service, region, method, route, subject; separated by commas, or repeated."`
+		CSV    bool          `name:"csv" xor:"format" help:"Print CSV."`
+		NDJSON bool          `name:"ndjson" xor:"format" help:"Print an object a line."`
+		clientFlags
+	}
+	exportUsageCmd struct {
+		usageRange
+		clientFlags
+	}
+	verifyUsageCmd struct {
+		File    string `arg:"" placeholder:"FILE" help:"File that usage export has written; - is standard input."`
+		Partial bool   `help:"Accept gaps, as in an export of a part of the time."`
+	}
+)

@@ -1,0 +1,28 @@
+// Package datadir has the layout of a data directory, and what it records beside the journal: the
+// frames known to be durable.
+package datadir
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+
+	"macronode/core/types"
+)
+
+// The directories in a data directory.
+const (
+	Journal   = "journal"
+	Snapshots = "snapshots"
+	Index     = "index"
+	Objects   = "objects"
+)
+
+// ObjectBatch is the number of object rows that are read at once.
+const ObjectBatch = 4096
+
+// NewJournalID returns a random id for a new journal.
+func NewJournalID() types.JournalID {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails; it ends the process
+	return types.JournalID(binary.LittleEndian.Uint64(b[:]))
+}

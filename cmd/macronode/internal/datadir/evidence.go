@@ -1,0 +1,65 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"macronode/adapters/durable"
+	"macronode/adapters/fs"
+	"macronode/adapters/index"
+	"macronode/adapters/journalfile"
+	"macronode/core/types"
+)
+
+// Evidence is the last frame that a data directory records as durable, outside of the segments. If the
+// segments end before it, frames are lost.
+type Evidence struct {
+	LSN    types.LSN
+	Source string    // the file or directory that records it; empty: none does
+	Index  types.LSN // the last frame that the index contains
+	NoMark bool      // there are segments and no mark: durable frames may be missing at the end without evidence
+	Unsure error     // the mark is damaged: it is unknown whether durable frames are missing
+}
+
+// Note adds a frame that a source records.
+func (e *Evidence) Note(lsn types.LSN, source string) {
+	if lsn > e.LSN {
+		e.LSN, e.Source = lsn, source
+	}
+}
+
+// errForeign reports that the segments are of another journal than the rest of the data directory.
+var errForeign = errors.New("the segments belong to another journal than the data directory")
+
+// ReadEvidence reads the mark of durable frames and the watermark of the index. If the segments name
+// no journal, marks of any journal count. A watermark of the index that cannot be read is passed to
+// unreadable and does not count.
+func ReadEvidence(data string, journal fs.FS, unreadable func(error)) (e Evidence, err error) {
+	id, err := journalfile.ID(journal)
+	if err != nil {
+		return e, err
+	}
+	mark, err := durable.Read(fs.Dir(data), durable.Name)
+	switch {
+	case errors.Is(err, durable.ErrFormat):
+		e.Unsure = fmt.Errorf("%s: %w: it may name frames that are lost", filepath.Join(data, durable.Name), err)
+	case err != nil:
+		return e, err
+	case mark.LSN > 0 && id != 0 && mark.Journal != id:
+		return e, fmt.Errorf("%w: the segments belong to %016x, %s to %016x up to frame %v; mount the right disk, or remove that file if the segments were replaced intentionally",
+			errForeign, uint64(id), filepath.Join(data, durable.Name), uint64(mark.Journal), mark.LSN)
+	default:
+		e.NoMark = id != 0 && mark.LSN == 0
+		e.Note(mark.LSN, durable.Name)
+	}
+	of, lsn, err := index.Watermark(filepath.Join(data, Index))
+	if err != nil {
+		unreadable(err)
+	}
+	if id == 0 || of == id {
+		e.Index = lsn
+		e.Note(lsn, Index)
+	}
+	return e, nil
+}

@@ -1,0 +1,200 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"macronode/adapters/backup"
+	"macronode/adapters/config"
+	"macronode/adapters/durable"
+	"macronode/adapters/fs"
+	"macronode/adapters/nodedir"
+	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/types"
+	rendered "macronode/core/wallet/receipt"
+)
+
+// BackupReport is the result of a backup.
+type BackupReport struct {
+	Journal string `json:"journal"`
+	LSN     uint64 `json:"lsn"`
+	At      string `json:"at"`
+	Root    string `json:"root"`
+	From    uint64 `json:"from_lsn"` // new frames are those after it
+	Frames  uint64 `json:"frames"`
+	Bytes   int64  `json:"bytes"`
+
+	Objects *ObjectReport `json:"objects,omitempty"` // nil: the node never had objects
+}
+
+func newCopied(d backup.Done) BackupReport {
+	return BackupReport{Journal: fmt.Sprintf("%016x", uint64(d.Journal)), LSN: uint64(d.LSN), At: string(rendered.Stamp(nil, d.At)),
+		Root: fmt.Sprintf("%x", d.Root), From: uint64(d.From), Frames: d.Frames, Bytes: d.Bytes}
+}
+
+// Backup copies the journal of a data directory, of a running or a stopped node, into the directory of a backup, up to
+// the last durable frame. If the error is errHole, errUnsure or errObjects, the backup is made and is incomplete.
+func (e Env) Backup(ctx context.Context, cfg *config.Config, to string, heir bool) (is *BackupReport, err error) {
+	if err := checkTarget(to, cfg.Data); err != nil {
+		return nil, err
+	}
+	into, err := fs.Make(filepath.Join(to, datadir.Journal))
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	held, err := fs.Lock(fs.Dir(to), e.Version)
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	defer held.Close() //nolint:errcheck // the lock ends with the process at the latest
+	objects, copied := settings.NewObjectStore(cfg), objectsIn(to)
+	if hasObjects(objects) { // before the frame is known: until the end, no file that it needs is removed
+		pin, err := objects.Pin()
+		if err != nil {
+			return nil, exit.Unable(err)
+		}
+		defer pin.Close() //nolint:errcheck // nothing was written
+	}
+	upto, lock, damaged, err := e.durable(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close() //nolint:errcheck // nothing was written
+	from, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, datadir.Journal)))
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	known, err := datadir.ReadEvidence(cfg.Data, from, func(error) {})
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: heir}
+	var k *objectCopy
+	if hasObjects(objects) || hasObjects(copied) {
+		if k, err = e.newObjectCopy(ctx, objects, copied); err != nil {
+			return nil, exit.Unable(err)
+		}
+		k.source, k.next = source{ctx, cfg, from}, e.nextDurable(ctx, cfg, upto)
+		b.Before = k.settle
+	}
+	d, err := backup.Copy(ctx, from, into, b, e.Copied)
+	if errors.Is(err, backup.ErrHeir) {
+		err = fmt.Errorf("%w; back up into another directory, or give --follow-restore: then %s is no longer a backup of the earlier journal", err, to)
+	}
+	if err == nil && k != nil {
+		err = k.finish(d.LSN)
+	}
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	if err := noteLoss(fs.Dir(to), d.Cut, known); err != nil {
+		return nil, err
+	}
+	made := newCopied(d)
+	if known.Unsure != nil {
+		err = errUnsure
+	} else if damaged || d.LSN < known.LSN {
+		err = errHole
+	}
+	if k != nil {
+		made.Objects = &k.ObjectReport
+		if k.Bad > 0 {
+			err = errors.Join(err, errObjects)
+		}
+	}
+	return &made, err
+}
+
+// WriteText describes the backup.
+func (is *BackupReport) WriteText(to io.Writer, dir string) error {
+	w := lines{w: to}
+	w.printf("%s has journal %s to frame @%d (%s): %d frames, %d bytes are new", dir, is.Journal, is.LSN, is.At, is.Frames, is.Bytes)
+	if o := is.Objects; o != nil {
+		w.printf("and %d objects of %d bytes: %d objects, %d bytes are new", o.Objects-o.Bad, o.Bytes, o.New, o.NewBytes)
+		o.writeText(&w)
+	}
+	return w.err
+}
+
+// noteLoss writes into the directory of a copy which durable frames it lacks, so that it is not taken for
+// complete.
+func noteLoss(to fs.Dir, cut backup.Cut, known datadir.Evidence) error {
+	if known.Unsure != nil && cut.LSN >= known.LSN {
+		return exit.Unable(durable.WriteUnknown(to, durable.Name))
+	}
+	if cut.LSN < known.LSN {
+		return exit.Unable(durable.Mark{Journal: cut.Journal, LSN: known.LSN}.Write(to, durable.Name))
+	}
+	if err := to.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return exit.Unable(err)
+	}
+	return nil
+}
+
+// errHole means that a copy lacks frames that were durable.
+var errHole = errors.New("the journal is damaged: the backup ends before the damage; see macronode verify")
+
+// errUnsure means that a copy may lack frames that were durable.
+var errUnsure = errors.New("the mark of durable frames is damaged: the backup may lack frames; see macronode verify")
+
+// checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must
+// not be inside the source.
+func checkTarget(to, data string) error {
+	from, err1 := filepath.Abs(data)
+	into, err2 := filepath.Abs(to)
+	if err := errors.Join(err1, err2); err != nil {
+		return exit.Unable(err)
+	}
+	if _, err := os.Stat(filepath.Join(from, datadir.Journal)); err != nil {
+		return exit.Unable(fmt.Errorf("there is no journal in %s", data))
+	}
+	if rel, err := filepath.Rel(from, into); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return exit.Unable(fmt.Errorf("%s is inside the data directory: choose another directory, best on another disk", to))
+	}
+	names, err := os.ReadDir(to)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return exit.Unable(err)
+	}
+	for _, n := range names {
+		if n.Name() != datadir.Journal && n.Name() != datadir.Objects && n.Name() != "LOCK" && n.Name() != durable.Name {
+			return exit.Unable(fmt.Errorf("%s is not empty and is not a backup: %s", to, n.Name()))
+		}
+	}
+	return nil
+}
+
+// durable returns the last durable frame. A running node reports its own. Of a stopped node it is 0, the end of the journal, and
+// the lock keeps a node from starting.
+func (e Env) durable(ctx context.Context, cfg *config.Config) (upto types.LSN, lock io.Closer, damaged bool, err error) {
+	is, err := nodedir.Read(cfg.Data)
+	if err != nil {
+		lock, err := fs.Hold(fs.Dir(cfg.Data), e.Version)
+		if err != nil {
+			return 0, nil, false, exit.Unable(err)
+		}
+		return 0, lock, false, nil
+	}
+	upto, damaged, err = e.Running(ctx, is)
+	return upto, io.NopCloser(nil), damaged, err
+}
+
+// nextDurable returns a function that returns first the frame that is known to be durable, then newer ones. For a
+// stopped node that is 0: the last frame.
+func (e Env) nextDurable(ctx context.Context, cfg *config.Config, first types.LSN) func() (types.LSN, error) {
+	asked := false
+	return func() (types.LSN, error) {
+		if !asked || first == 0 {
+			asked = true
+			return first, nil
+		}
+		upto, _, _, err := e.durable(ctx, cfg) // a lock, if the node has stopped, ends with the process
+		return upto, err
+	}
+}

@@ -1,0 +1,81 @@
+package offline
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"macronode/adapters/durable"
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/cmd/macronode/internal/testkit"
+	"macronode/cmd/macronode/internal/testkit/journaldir"
+	"macronode/core/types"
+)
+
+const startBytes, headerBytes = 80, 44 // of a segment's start, of the header of a frame group
+
+// TestDamagedHeaderLosesNoFrame: verify, backup and restore agree that a damaged header of a frame group loses no
+// frame, at the beginning of a segment and at the end of the journal.
+func TestDamagedHeaderLosesNoFrame(t *testing.T) {
+	for name, at := range map[string]func(all []string) (string, int){
+		"first group of a segment": func(all []string) (string, int) { return all[1], startBytes + 10 },
+		"last group":               func(all []string) (string, int) { return all[len(all)-1], -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := journaldir.Payments(t, 40)
+			found, err := journalfile.Scan(fs.Dir(l.Journal()), nil, nil)
+			testkit.Must(t, err)
+			testkit.Must(t, durable.Mark{Journal: found.Journal, LSN: 40, Root: found.Root, At: 40}.Write(fs.Dir(l.Config.Data), durable.Name))
+			all, err := fs.Dir(l.Journal()).List()
+			testkit.Must(t, err)
+			segment, off := at(all)
+			if off < 0 {
+				off = lastHeader(t, l, segment) + 10
+			}
+			journaldir.FlipBit(t, l.Journal(), segment, off)
+
+			report, text, code := runVerify(t, l, true)
+			if code != exit.CodeFailed || report.Frames != 40 || report.Known != 40 || report.Lost != 0 || len(report.Damage) != 0 || len(report.Rebuilt) != 1 || report.Start != nil {
+				t.Fatalf("%d, %+v", code, report)
+			}
+			wantText(t, text, "has all 40 frames; 1 headers of frame groups are damaged", segment, "no frame is affected", "the node runs normally")
+			agreesOnAllFrames(t, l)
+		})
+	}
+}
+
+// lastHeader returns the offset of the last header of a frame group in a segment.
+func lastHeader(t *testing.T, l journaldir.Directory, segment string) (off int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(l.Journal(), segment))
+	testkit.Must(t, err)
+	for at := startBytes; at+headerBytes < len(text); at++ {
+		if string(text[at:at+4]) == "MNB1" {
+			off = at
+		}
+	}
+	return off
+}
+
+// agreesOnAllFrames checks that a backup and a restore have all 40 frames.
+func agreesOnAllFrames(t *testing.T, l journaldir.Directory) {
+	t.Helper()
+	is, err := Env{}.Backup(t.Context(), l.Config, t.TempDir(), false)
+	if err != nil || is.LSN != 40 {
+		t.Fatalf("backup: %+v, %v", is, err)
+	}
+	into := *l.Config
+	into.Data = t.TempDir()
+	o := RestoreOptions{From: l.Config.Data, AcceptLoss: true}
+	r, err := Env{}.PlanRestore(t.Context(), &into, o)
+	if err != nil || !r.Checked.OK || r.LSN != 40 {
+		t.Fatalf("plan: %+v, %v", r, err)
+	}
+	testkit.Must(t, Env{}.Restore(t.Context(), &into, o, r))
+	found, err := journalfile.Scan(fs.Dir(into.Data+"/journal"), nil, nil)
+	if err != nil || found.Last != types.LSN(41) || found.Rebuilt != 0 {
+		t.Fatalf("restored: %+v, %v", found, err)
+	}
+}

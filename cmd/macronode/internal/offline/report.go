@@ -1,0 +1,133 @@
+package offline
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// WriteText describes the journal.
+func (v *JournalReport) WriteText(to io.Writer) error {
+	w := lines{w: to}
+	switch {
+	case len(v.Damage) > 0:
+		w.printf("journal %s is damaged in %d places: %d frames of %d are unreadable; all others are intact", v.Journal, len(v.Damage), v.Lost, v.Known)
+	case v.Error != "":
+		w.printf("journal %s is invalid: %s", v.Journal, v.Error)
+	case len(v.Rebuilt) > 0:
+		w.printf("journal %s has all %d frames; %d headers of frame groups are damaged, and each start rebuilds them from the frames", v.Journal, v.Frames, len(v.Rebuilt))
+	default:
+		w.printf("journal %s is intact: %d frames in %d segments (%d bytes), %d movements, %d stored rejections, %d accounts; root %s",
+			v.Journal, v.Frames, v.Segments, v.Bytes, v.Moved, v.Refused, v.Accounts, v.Root)
+	}
+	if v.MarkError != "" {
+		w.printf("the mark of durable frames is damaged: %s", v.MarkError)
+	}
+	if v.NoMark && v.Frames > 0 {
+		w.printf("the mark of durable frames (durable) is missing: a loss at the end of the journal cannot be detected")
+	}
+	for _, d := range slices.Concat(v.Rebuilt, v.Damage) {
+		w.printf("%s, byte %d: %s: %s", d.Segment, d.Offset, d.lost(), d.Why)
+	}
+	if v.Cut > 0 {
+		w.printf("the last %d bytes are an incomplete write that was never acknowledged; the next start discards them", v.Cut)
+	}
+	for _, s := range v.Snapshots {
+		switch {
+		case !s.OK:
+			w.printf("snapshot %s is invalid: %s", s.File, s.Why)
+		case !s.Held:
+			w.printf("snapshot %s is intact; it could not be compared with the journal, which is damaged before it", s.File)
+		default:
+			w.printf("snapshot %s is intact and matches the journal", s.File)
+		}
+	}
+	v.writeObjects(&w)
+	v.writeAdvice(&w)
+	return w.err
+}
+
+// writeObjects describes the files of the objects.
+func (v *JournalReport) writeObjects(w *lines) {
+	switch o := v.Objects; {
+	case o == nil:
+	case o.Bad == 0 && o.Contents:
+		w.printf("%d objects (%d bytes) are intact", o.Objects, o.Bytes)
+	case o.Bad == 0:
+		w.printf("%d objects (%d bytes) have their files; contents were not read", o.Objects, o.Bytes)
+	default:
+		w.printf("%d of %d objects are unreadable: put their files back, or upload the same content again", o.Bad, o.Objects)
+		o.writeText(w)
+	}
+	if v.Objects == nil {
+		return
+	}
+	for _, p := range v.Objects.Providers {
+		w.printf("provider %s: %d copies intact, %d missing, %d damaged", p.Provider, p.Intact, p.Missing, p.Damaged)
+	}
+	if v.Objects.badCopies() > 0 {
+		w.printf("a running node restores copies from good ones: macronode storage repair, macronode storage scrub")
+	}
+}
+
+func (d *Damage) lost() string {
+	switch {
+	case d.To < d.From:
+		return "no frame is affected"
+	case d.To == d.From:
+		return fmt.Sprintf("frame @%d is unreadable", d.From)
+	default:
+		return fmt.Sprintf("frames @%d to @%d are unreadable", d.From, d.To)
+	}
+}
+
+// writeAdvice describes what can be done.
+func (v *JournalReport) writeAdvice(w *lines) {
+	if n := len(v.Damage); n > 0 {
+		last := v.Damage[n-1]
+		if v.ends() {
+			w.printf("according to %s, frames up to @%d were durable, but the journal ends at @%d: restore the data after byte %d of %s and the later segments",
+				v.KnownFrom, v.Known, last.From-1, last.Offset, last.Segment)
+		}
+		w.printf("restore the named files from an archive: a finished segment never changes")
+		w.printf("or use a backup: run macronode backup to add the newer frames, then replace this directory journal with that of the backup")
+		if v.endsEarly() {
+			w.printf("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part; receipts of lost frames are not valid in it")
+		}
+	}
+	if len(v.Rebuilt) > 0 {
+		w.printf("the node runs normally, and backup and restore copy all frames; check the disk, and replace the named files from an archive or with those of a backup")
+	}
+	if v.MarkError != "" {
+		w.printf("the node starts read-only, because the journal may lack durable frames after @%d: compare it with a backup or with receipts", v.Frames)
+		w.printf("if none are missing, remove that file and start the node; if some are, bring the missing segments back, or accept the loss with macronode restore DIR --accept-loss --data NEW")
+	}
+	switch s := v.Start; {
+	case s == nil:
+	case s.Writes:
+		w.printf("until then the node can run: it starts from the snapshot @%d and continues after @%d; requests for receipts in unreadable frames get record_unreadable", s.Snapshot, s.Upto)
+	default:
+		w.printf("until then the node starts read-only, with the state at @%d", s.Upto)
+		if s.Upto < v.Known {
+			w.printf("the frames @%d to @%d do not count in that state, even those that are readable", s.Upto+1, v.Known)
+		}
+	}
+	if v.IntactSnapshots() < len(v.Snapshots) {
+		w.printf("an invalid snapshot is harmless: the next start skips it, and the node creates new ones")
+	}
+}
+
+// ends reports whether frames are missing at the end of the journal, so that only files beside the segments show
+// it.
+func (v *JournalReport) ends() bool {
+	n := len(v.Damage)
+	return n > 0 && v.KnownFrom != "" && v.Damage[n-1].To == v.Known && v.Damage[n-1].From <= v.Known
+}
+
+// endsEarly reports whether nothing else is wrong with the journal.
+func (v *JournalReport) endsEarly() bool {
+	return v.ends() && len(v.Damage) == 1 && v.Error == "" && v.Frames > 0 && v.Damage[0].From == v.Frames+1
+}
+
+// CanAccept reports whether the rest is usable: only the end of the journal or objects are missing.
+func (v *JournalReport) CanAccept() bool { return v.endsEarly() || v.Error == "" && len(v.Damage) == 0 }

@@ -1,0 +1,273 @@
+package offline
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"macronode/adapters/backup"
+	"macronode/adapters/config"
+	"macronode/adapters/durable"
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/types"
+	rendered "macronode/core/wallet/receipt"
+)
+
+// RestoreOptions are the options of a restore.
+type RestoreOptions struct {
+	From       string // directory of the backup
+	SourceData string // data directory of the node that was backed up; empty: the one that is restored into
+	Contents   bool   // also check the contents of objects
+	AcceptLoss bool   // accept lost frames and unreadable objects
+	KeepKeys   bool   // keep the API keys of the backup valid
+}
+
+// RestoreReport is the result of a restore, or of its preview.
+type RestoreReport struct {
+	BackupReport
+	Checked  *JournalReport `json:"checked"`
+	Accounts int            `json:"accounts"`
+	Lost     *Loss          `json:"lost,omitempty"` // of the old journal; nil: unknown
+	As       string         `json:"restored_as,omitzero"`
+	KeepKeys bool           `json:"keeps_keys"`
+	Done     bool           `json:"done"`
+	state    *state.State
+}
+
+// Loss is what a journal acknowledged after a cut.
+type Loss struct {
+	Frames    uint64   `json:"frames"`
+	Movements uint64   `json:"movements"`
+	Upto      uint64   `json:"upto_lsn"`
+	At        string   `json:"at"`
+	TxIDs     []string `json:"txids"` // the first ones
+}
+
+const shownLost = 1000 // most txids that are listed
+
+// PlanRestore checks the backup, and finds out what was acknowledged after it.
+func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreOptions) (*RestoreReport, error) {
+	of := *cfg
+	of.Data = asked.From
+	dir := fs.Dir(filepath.Join(asked.From, datadir.Journal))
+	if _, err := os.Stat(string(dir)); err != nil {
+		return nil, exit.Unable(fmt.Errorf("there is no backup in %s", asked.From))
+	}
+	known, err := datadir.ReadEvidence(asked.From, dir, e.Unreadable)
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	v := &verification{ctx: ctx, evidence: known, config: &of, progress: e.Progress, journal: dir, kept: fs.Dir(filepath.Join(asked.From, datadir.Snapshots)),
+		state: state.New(settings.StateLimits(cfg), 1)}
+	if err := v.run(); err != nil {
+		return nil, unreadable(fmt.Errorf("restore: %w", err))
+	}
+	if v.Segments == 0 && len(v.Damage) == 0 {
+		return nil, exit.Unable(fmt.Errorf("there is no backup in %s", asked.From))
+	}
+	s := &v.state
+	if err := v.checkObjects(objectsIn(asked.From), asked.Contents); err != nil {
+		return nil, unreadable(fmt.Errorf("restore: %w", err))
+	}
+	v.OK = v.sound() && v.objectsOK()
+	r := &RestoreReport{Checked: &v.JournalReport, state: s, Accounts: s.Wallet.Accounts(), KeepKeys: asked.KeepKeys}
+	r.BackupReport = BackupReport{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
+	old := asked.SourceData
+	if old == "" {
+		old = cfg.Data
+	}
+	gone := filepath.Join(old, datadir.Journal)
+	if _, err := os.Stat(gone); err != nil && asked.SourceData != "" {
+		return nil, exit.Unable(fmt.Errorf("there is no journal in %s", old))
+	}
+	if _, err := os.Stat(gone); err != nil || !v.OK && !v.CanAccept() {
+		return r, nil //nolint:nilerr // the old journal is optional
+	}
+	var root types.Root
+	if _, err := hex.Decode(root[:], []byte(v.Root)); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	was, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(gone))
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	l, err := losses(ctx, was, journalfile.From{LSN: s.LSN, Root: root, Journal: s.Journal})
+	if errors.Is(err, journalfile.ErrApart) {
+		return nil, exit.Unable(fmt.Errorf("the journal in %s does not continue the backup: it is another journal, or it is older, or the rest is in journal.archive: %w", old, err))
+	}
+	r.Lost = l
+	return r, err
+}
+
+// losses returns the movements after a cut, as far as they can be read.
+func losses(ctx context.Context, dir fs.FS, cut journalfile.From) (*Loss, error) {
+	l := &Loss{}
+	_, err := journalfile.Reading{From: cut, Each: func(all []record.Sealed) error {
+		for _, s := range all {
+			h, rest, err := record.Open(s.Body)
+			var r record.Record
+			for i := uint16(0); i < h.Count && err == nil; i++ {
+				if rest, err = record.Next(rest, &r); err == nil && r.IsMovement() {
+					l.note(s.Journal, types.Position{LSN: s.LSN, Index: i})
+				}
+			}
+			l.Frames, l.Upto, l.At = l.Frames+1, uint64(s.LSN), string(rendered.Stamp(nil, h.At))
+		}
+		return context.Cause(ctx)
+	}}.Scan(dir)
+	if errors.Is(err, journalfile.ErrDamaged) {
+		err = nil // losses after the damage are unknown
+	}
+	return l, err
+}
+
+func (l *Loss) note(of types.JournalID, p types.Position) {
+	l.Movements++
+	if len(l.TxIDs) < shownLost {
+		id := rendered.TxID(types.NewTxID(of, p))
+		l.TxIDs = append(l.TxIDs, string(id[:]))
+	}
+}
+
+// Restore writes the journal beside its place, and moves it there when it is complete.
+func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, r *RestoreReport) error {
+	dir, err := fs.Make(cfg.Data)
+	if err != nil {
+		return exit.Unable(err)
+	}
+	lock, err := fs.Lock(dir, e.Version)
+	if err != nil {
+		return exit.Unable(err)
+	}
+	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
+	place := filepath.Join(cfg.Data, datadir.Journal)
+	if _, err := os.Stat(place); err == nil {
+		return exit.Unable(fmt.Errorf("%s already has a journal: restore into a directory without one (--data DIR)", cfg.Data))
+	}
+	if err := checkArchive(cfg); err != nil {
+		return err
+	}
+	beside := place + ".restoring"
+	if err := os.RemoveAll(beside); err != nil {
+		return exit.Unable(err)
+	}
+	into, err := fs.Make(beside)
+	if err != nil {
+		return exit.Unable(err)
+	}
+	as := backup.As{Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known)}
+	made, err := backup.Restore(ctx, fs.Dir(filepath.Join(o.From, datadir.Journal)), into, as, e.Copied)
+	if err != nil {
+		return exit.Unable(err)
+	}
+	if r.Checked.Objects != nil {
+		if err := e.restoreObjects(ctx, cfg, o, r, as.Journal); err != nil {
+			return err
+		}
+	}
+	if err := dir.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) { // of the previous journal
+		return exit.Unable(err)
+	}
+	if err := errors.Join(os.Rename(beside, place), dir.SyncDir()); err != nil {
+		return exit.Unable(err)
+	}
+	if err := made.Restored.Write(dir, durable.Name); err != nil {
+		return exit.Unable(err)
+	}
+	r.As, r.Done = fmt.Sprintf("%016x", uint64(as.Journal)), true
+	return nil
+}
+
+// restoreObjects copies the objects of the backup into the providers. They then belong to the journal that replaces that of the backup.
+func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOptions, r *RestoreReport, as types.JournalID) error {
+	to := settings.NewObjectStore(cfg)
+	before, err := strconv.ParseUint(r.Journal, 16, 64)
+	if err == nil {
+		err = remake(to)
+	}
+	if err == nil {
+		err = to.Claim(types.JournalID(before), 0) // so that an interrupted restore can be repeated
+	}
+	if err != nil {
+		return exit.Unable(err)
+	}
+	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to)
+	if err != nil {
+		return exit.Unable(err)
+	}
+	if _, err := k.round(r.state); err != nil {
+		return exit.Unable(err)
+	}
+	r.Objects = &k.ObjectReport
+	if k.Bad > 0 && !o.AcceptLoss {
+		w := lines{w: e.Out}
+		k.writeText(&w)
+		return errors.Join(w.err, fmt.Errorf("restore: %w", errObjects))
+	}
+	if err := to.Claim(as, types.JournalID(before)); err != nil {
+		return exit.Unable(err)
+	}
+	return nil
+}
+
+// checkArchive returns an error if the archive contains segments. A new journal numbers its segments from the
+// beginning, so an archive of another journal cannot be used.
+func checkArchive(cfg *config.Config) error {
+	if cfg.Journal.Archive == "" {
+		return nil
+	}
+	names, err := fs.Dir(cfg.Journal.Archive).List()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return exit.Unable(err)
+	}
+	if len(names) > 0 {
+		return exit.Unable(fmt.Errorf("journal.archive has segments of another journal: configure an empty directory for the new one, and keep %s", cfg.Journal.Archive))
+	}
+	return nil
+}
+
+func (r *RestoreReport) WriteText(to io.Writer, cfg *config.Config, o RestoreOptions) error {
+	w := lines{w: to}
+	if !r.Checked.ends() {
+		intact := map[bool]string{true: "intact", false: "damaged"}[r.Checked.OK]
+		w.printf("the backup is %s: journal %s to frame @%d (%s), %d accounts", intact, r.Journal, r.LSN, r.At, r.Accounts)
+	} else {
+		w.printf("the backup has journal %s to frame @%d (%s), %d accounts; durable frames up to @%d are lost", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
+	}
+	r.Checked.writeObjects(&w)
+	switch {
+	case r.Lost == nil:
+		w.printf("unknown what was acknowledged after it: give the data directory of the original node with --source-data")
+	case r.Lost.Frames == 0:
+		w.printf("nothing was acknowledged after it")
+	default:
+		w.printf("acknowledged after it, and lost: %d movements in %d frames, to @%d (%s)", r.Lost.Movements, r.Lost.Frames, r.Lost.Upto, r.Lost.At)
+		for _, id := range r.Lost.TxIDs {
+			w.printf("  %s", id)
+		}
+		if more := r.Lost.Movements - uint64(len(r.Lost.TxIDs)); more > 0 {
+			w.printf("  and %d more", more)
+		}
+	}
+	switch {
+	case !r.Done:
+		w.printf("nothing was changed")
+	case o.KeepKeys:
+		w.printf("restored into %s as journal %s; the API keys of the backup are valid again", cfg.Data, r.As)
+	default:
+		w.printf("restored into %s as journal %s; the API keys of the backup are not valid: the next start creates a bootstrap key", cfg.Data, r.As)
+	}
+	return w.err
+}

@@ -1,0 +1,354 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"macronode/adapters/backup"
+	"macronode/adapters/config"
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/adapters/objectstore"
+	"macronode/adapters/snapshot"
+	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/types"
+)
+
+// ErrProblems means that problems were found. They are on standard output.
+var ErrProblems = errors.New("problems found")
+
+// Verify reads the journal of a stopped node, in memory that does not grow with the journal. It checks the chain
+// and every checksum, the order of frames and times, each movement against the state before it, the sums of all
+// assets at the end, and each snapshot. It continues after damage and changes nothing.
+func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool) (*JournalReport, error) {
+	dir := filepath.Join(cfg.Data, datadir.Journal)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, exit.Unable(fmt.Errorf("there is no journal in %s", cfg.Data))
+	}
+	lock, err := fs.Hold(fs.Dir(cfg.Data), e.Version)
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	defer lock.Close() //nolint:errcheck // nothing was written
+	journal, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(dir))
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	known, err := datadir.ReadEvidence(cfg.Data, journal, e.Unreadable)
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	v := &verification{ctx: ctx, evidence: known, config: cfg, deep: deep, progress: e.Progress,
+		journal: journal, kept: fs.Dir(filepath.Join(cfg.Data, datadir.Snapshots)), state: state.New(settings.StateLimits(cfg), 1)}
+	if err := v.run(); err != nil {
+		return nil, unreadable(fmt.Errorf("verify: %w", err))
+	}
+	if v.Segments == 0 && len(v.Damage) == 0 {
+		return nil, exit.Unable(fmt.Errorf("there is no journal in %s", cfg.Data))
+	}
+	if v.Error == "" && len(v.Damage) == 0 {
+		if err := v.checkObjects(settings.NewObjectStore(cfg), contents); err != nil {
+			return nil, unreadable(fmt.Errorf("verify: %w", err))
+		}
+	}
+	v.OK = v.sound() && len(v.Rebuilt) == 0 && v.IntactSnapshots() == len(v.Snapshots) && v.objectsOK()
+	return &v.JournalReport, nil
+}
+
+// unreadable returns an error for a file that this process may not read: that is no damage.
+func unreadable(err error) error {
+	if errors.Is(err, os.ErrPermission) {
+		return exit.Unable(fmt.Errorf("%w: nothing is known of its content; run the command as the user of the node", err))
+	}
+	return err
+}
+
+// JournalReport is the result of a verification.
+type JournalReport struct {
+	OK        bool             `json:"ok"`
+	Error     string           `json:"error,omitzero"` // why the verification stopped
+	Journal   string           `json:"journal"`
+	Frames    uint64           `json:"frames"` // before the first damage
+	Known     uint64           `json:"known_durable"`
+	KnownFrom string           `json:"known_from,omitzero"` // the file that records it, beside the segments
+	Root      string           `json:"root"`
+	Segments  int              `json:"segments"`
+	Bytes     int64            `json:"bytes"`
+	Cut       uint64           `json:"torn_tail_bytes"`
+	Moved     uint64           `json:"movements"`
+	Refused   uint64           `json:"kept_refusals"`
+	Keys      uint64           `json:"api_keys"`
+	Accounts  int              `json:"accounts"`
+	NoMark    bool             `json:"no_mark,omitzero"`    // the mark of durable frames is missing: a loss at the end cannot be detected
+	MarkError string           `json:"mark_error,omitzero"` // the mark of durable frames is damaged: frames may be missing at the end
+	Damage    []Damage         `json:"damage,omitempty"`
+	Rebuilt   []Damage         `json:"rebuilt_headers,omitempty"` // headers of frame groups that each start rebuilds: no frame is lost
+	Lost      uint64           `json:"lost_frames,omitzero"`
+	Snapshots []SnapshotReport `json:"snapshots,omitempty"`
+	Start     *NextStart       `json:"next_start,omitzero"` // of a damaged journal
+
+	Objects *ObjectReport `json:"objects,omitempty"` // nil: there are none, or they were not checked
+}
+
+// Damage is a place where a journal does not check, and the frames that cannot be read
+// for it; none, where to_lsn is less than from_lsn.
+type Damage struct {
+	Segment string `json:"segment"`
+	Offset  int64  `json:"offset"`
+	From    uint64 `json:"from_lsn"`
+	To      uint64 `json:"to_lsn"`
+	Why     string `json:"reason"`
+}
+
+func newDamage(d *journalfile.Damage) Damage {
+	return Damage{d.Segment, d.Offset, uint64(d.From), uint64(d.To), d.Why}
+}
+
+// SnapshotReport is a snapshot. One is held against the chain where the chain can be read to it.
+type SnapshotReport struct {
+	File string `json:"file"`
+	LSN  uint64 `json:"lsn"`
+	OK   bool   `json:"ok"`
+	Held bool   `json:"held_against_the_journal"`
+	Why  string `json:"why,omitzero"`
+	head snapshot.Head
+}
+
+// NextStart is what the next start of the node will do.
+type NextStart struct {
+	Snapshot uint64 `json:"snapshot_lsn"`
+	Upto     uint64 `json:"upto_lsn"` // the last frame of its state
+	Writes   bool   `json:"takes_writes"`
+}
+
+// verification is a verification in progress.
+type verification struct {
+	JournalReport
+	ctx      context.Context
+	evidence datadir.Evidence // of durable frames, outside the segments
+	config   *config.Config
+	deep     bool
+	progress func(journalfile.Progress)
+	journal  fs.FS
+	kept     fs.FS
+	state    state.State
+	wrong    error // the first invalid movement
+}
+
+func (v *verification) err() error { return context.Cause(v.ctx) }
+
+// checkObjects checks the files of the objects; with contents, every byte of them.
+func (v *verification) checkObjects(files *objectstore.Store, contents bool) (err error) {
+	if all := total(&v.state); all.Objects > 0 {
+		v.Objects, err = checkObjects(v.ctx, files, &v.state, contents, v.progress)
+	}
+	return err
+}
+
+// sound reports whether the journal is intact and none of its durable frames is missing.
+func (v *JournalReport) sound() bool {
+	return v.Error == "" && len(v.Damage) == 0 && v.MarkError == ""
+}
+
+func (v *JournalReport) objectsOK() bool {
+	return v.Objects == nil || v.Objects.Bad == 0 && v.Objects.badCopies() == 0
+}
+
+// run fills in the report. It returns an error if it cannot be found out.
+func (v *verification) run() error {
+	known, err := v.readSnapshots()
+	if err != nil {
+		return err
+	}
+	cut, err := backup.CutOf(v.journal)
+	if err != nil {
+		return err
+	}
+	v.evidence.Note(known, datadir.Snapshots)
+	v.evidence.Note(cut.LSN, "copy.cut")
+	v.NoMark = v.evidence.NoMark && cut.LSN == 0 // a copy records its end itself
+	if v.evidence.Unsure != nil {
+		v.MarkError = v.evidence.Unsure.Error()
+	}
+	if known = v.evidence.LSN; known > 0 {
+		v.KnownFrom = v.evidence.Source
+	}
+	r := journalfile.Reading{Known: known, Each: v.foldFrames, Progress: v.progress, Rebuilt: func(d *journalfile.Damage) {
+		v.Rebuilt = append(v.Rebuilt, newDamage(d))
+	}}
+	found, err := r.Scan(v.journal)
+	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
+	v.Journal, v.Segments, v.Bytes = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes
+	v.Cut, v.Accounts = found.Recovery.CutBytes, v.state.Wallet.Accounts()
+	if stopped := v.err(); stopped != nil {
+		return stopped
+	}
+	if errors.Is(err, journalfile.ErrDamaged) {
+		return v.inspect(r)
+	}
+	if errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	if err == nil {
+		err = errors.Join(v.wrong, v.state.Check())
+	}
+	if err != nil {
+		v.Error = roomy(err).Error()
+	}
+	return nil
+}
+
+func roomy(err error) error {
+	if errors.Is(err, state.ErrRoom) {
+		err = fmt.Errorf("%w: wallet.limits, wallet.idempotency.keys and api_keys must be at least what they were", err)
+	}
+	return err
+}
+
+// foldFrames folds frames, and checks each movement against the state before it and each snapshot against the
+// chain.
+func (v *verification) foldFrames(all []record.Sealed) error {
+	for i := range all {
+		err := v.state.Fold(all[i].Body, func(p types.Position, r *record.Record) {
+			switch {
+			case r.IsMovement():
+				v.Moved++
+				if why := v.state.Wallet.CheckReplay(r); why != nil && v.wrong == nil {
+					v.wrong = fmt.Errorf("%v: %w", p, why)
+				}
+			case r.Kind == record.Rejected:
+				v.Refused++
+			case r.Kind == record.BootstrapKeyCreated, r.Kind == record.KeyCreated:
+				v.Keys++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if err := v.compareSnapshot(&all[i]); err != nil {
+			return err
+		}
+	}
+	return v.err()
+}
+
+// readSnapshots reads the snapshots. Known is the last frame of a snapshot of this journal, which was durable.
+func (v *verification) readSnapshots() (known types.LSN, err error) {
+	if _, err := os.Stat(filepath.Join(v.config.Data, datadir.Snapshots)); err != nil {
+		return 0, nil //nolint:nilerr // there need not be any
+	}
+	id, err := journalfile.ID(v.journal)
+	if err != nil {
+		return 0, err
+	}
+	all, err := snapshot.List(v.kept)
+	if err != nil {
+		return 0, err
+	}
+	for _, lsn := range all {
+		s := SnapshotReport{File: snapshot.Name(lsn), LSN: uint64(lsn)}
+		switch s.head, err = snapshot.Check(v.kept, lsn, v.err); {
+		case errors.Is(err, snapshot.ErrDoubt):
+			s.Why = err.Error()
+		case err != nil:
+			return 0, err
+		case id != 0 && s.head.Journal != id:
+			s.Why = fmt.Sprintf("it is of journal %016x", uint64(s.head.Journal))
+		default:
+			s.OK, known = true, max(known, lsn)
+		}
+		v.Snapshots = append(v.Snapshots, s)
+	}
+	return known, nil
+}
+
+// compareSnapshot compares the snapshot as of a frame, if there is one, with the journal.
+func (v *verification) compareSnapshot(f *record.Sealed) error {
+	for i := range v.Snapshots {
+		s := &v.Snapshots[i]
+		if s.LSN != uint64(f.LSN) || !s.OK {
+			continue
+		}
+		if s.Held = true; s.head.Root != f.Root || s.head.At != v.state.At {
+			s.OK, s.Why = false, "the chain has another root there: it is of another past"
+			continue
+		}
+		if !v.deep {
+			continue
+		}
+		err := snapshot.Same(v.kept, s.head, &v.state)
+		if err != nil && !errors.Is(err, snapshot.ErrDoubt) {
+			return err
+		}
+		if err != nil {
+			s.OK, s.Why = false, err.Error()
+		}
+	}
+	return nil
+}
+
+func (v *JournalReport) IntactSnapshots() (n int) {
+	for _, s := range v.Snapshots {
+		if s.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// inspect reads a damaged journal to its end.
+func (v *verification) inspect(r journalfile.Reading) error {
+	v.Rebuilt = nil // the inspection visits them again
+	found, err := r.Inspect(v.journal, func(d *journalfile.Damage) error {
+		v.Damage = append(v.Damage, newDamage(d))
+		v.Lost += uint64(d.To + 1 - d.From)
+		return v.err()
+	})
+	if err != nil {
+		return err
+	}
+	if v.Known = max(v.Known, uint64(found.Known)); v.Known != uint64(v.evidence.LSN) {
+		v.KnownFrom = ""
+	}
+	return v.predictStart(r.Known)
+}
+
+// predictStart sets what the next start will do. Like the recovery, it begins after the newest snapshot from which
+// the journal can be read.
+func (v *verification) predictStart(known types.LSN) error {
+	for _, s := range append(v.Snapshots, SnapshotReport{OK: true}) {
+		if !s.OK {
+			continue
+		}
+		v.state = state.New(settings.StateLimits(v.config), 1)
+		if s.LSN > 0 {
+			if _, err := snapshot.Load(v.kept, s.head.LSN, &v.state, v.err); err != nil {
+				return roomy(err)
+			}
+		}
+		from := journalfile.From{LSN: s.head.LSN, Root: s.head.Root, Journal: s.head.Journal}
+		found, err := journalfile.Reading{From: from, Known: known, Progress: v.progress, Each: func(all []record.Sealed) error {
+			for i := range all {
+				if err := v.state.Fold(all[i].Body, nil); err != nil {
+					return err
+				}
+			}
+			return v.err()
+		}}.Scan(v.journal)
+		switch {
+		case err == nil, errors.Is(err, journalfile.ErrDamaged):
+			v.Start = &NextStart{Snapshot: s.LSN, Upto: uint64(found.Last), Writes: err == nil && v.MarkError == ""}
+			return nil
+		case !errors.Is(err, journalfile.ErrApart):
+			return roomy(err)
+		}
+	}
+	return nil
+}

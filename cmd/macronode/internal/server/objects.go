@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/hostclock"
+	"macronode/adapters/metrics"
+	"macronode/adapters/objectstore"
+	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/storage"
+)
+
+// objectFiles are the files of the objects whose rows the journal has.
+type objectFiles struct {
+	files   *objectstore.Store
+	dirs    []objectstore.Provider
+	repairs *repairs
+	limits  objectstore.Limits
+	collect time.Duration // between two collections
+	journal *journalStore
+	inbox   *eventInbox
+	metrics *metrics.Metrics
+	log     *slog.Logger
+}
+
+// newObjectFiles returns the files of a node. Before the journal is recovered nothing is read or made: the directory may be
+// a backup.
+func newObjectFiles(start settings.Start, journal *journalStore, inbox *eventInbox, m *metrics.Metrics, log *slog.Logger) *objectFiles {
+	o := &objectFiles{files: objectstore.NewCopies(start.Providers, start.Copies, start.Objects), dirs: start.Providers, limits: start.Objects, collect: start.Collect,
+		journal: journal, inbox: inbox, metrics: m, log: log}
+	o.repairs = newRepairs(o.files, start.Repair, journal, inbox, m.Repairs(), log)
+	return o
+}
+
+// recover makes the directories, checks that they belong to this node, and reads which files there are. A directory that cannot be
+// made or read is used later, if there is another one.
+func (o *objectFiles) recover() error {
+	for i := range o.dirs {
+		if err := o.files.Remake(i); err != nil {
+			if len(o.dirs) == 1 {
+				return err
+			}
+			o.files.MarkFailed(i, err)
+		}
+	}
+	if err := o.files.Claim(o.journal.journal.ID(), 0); err != nil {
+		return err
+	}
+	if err := o.files.Recover(); err != nil {
+		return err
+	}
+	return o.check()
+}
+
+// check reserves the numbers of all files that rows name, and logs how many of these files are missing.
+func (o *objectFiles) check() error {
+	files, err := o.files.Files()
+	if err != nil {
+		return err
+	}
+	missing := 0
+	for from, done := uint32(0), false; !done; {
+		var list []storage.Stored
+		list, from, done = o.journal.readModel.Objects(from, datadir.ObjectBatch)
+		for _, row := range list {
+			o.files.Reserve(row.File)
+			if files.Has(row) {
+				continue
+			}
+			if missing++; missing <= maxMissingLogged {
+				o.log.Error("file of an object is missing", "address", row.Address.String(), "size", row.Size)
+			}
+		}
+	}
+	if missing > 0 {
+		o.log.Error("objects without a file: reads of them fail until the files are put back", "objects", missing)
+	}
+	return nil
+}
+
+// maxMissingLogged is the number of missing files that have a line each in the log.
+const maxMissingLogged = 10
+
+// runCollector removes the files that no row names, at intervals. While the journal takes no writes or is damaged, nothing is removed: rows may be
+// missing.
+func (o *objectFiles) runCollector(ctx context.Context) {
+	for hostclock.Sleep(ctx, o.collect) == nil {
+		if !o.inbox.status().Writes || o.journal.damaged.Load() {
+			continue
+		}
+		o.collectOnce()
+	}
+}
+
+// collectOnce removes the files that no row names now, unless a backup copies the objects: it needs the files of the
+// frame that it copies, also of objects that are deleted meanwhile.
+func (o *objectFiles) collectOnce() {
+	held, err := o.files.Unpinned()
+	if errors.Is(err, fs.ErrHeld) {
+		o.metrics.CollectionDeferred()
+		return
+	}
+	if err != nil {
+		o.log.Error("unused files of objects not removed", "err", err)
+		return
+	}
+	defer held.Close() //nolint:errcheck // nothing was written
+	began := time.Now()
+	c, err := o.files.Collect(o.journal.readModel.HasFile)
+	o.metrics.Collected(c.Files, c.Bytes)
+	if err != nil {
+		o.log.Error("unused files of objects not removed", "err", err)
+	}
+	if c.Files > 0 {
+		o.log.Info("unused files of objects removed", "files", c.Files, "bytes", c.Bytes, "took", time.Since(began))
+	}
+}
+
+// addGauges reports the uploads and the stored objects.
+func (o *objectFiles) addGauges(to *queueGauges) {
+	to.add("uploads", func() (int, int) { return o.files.Uploads(), o.limits.Uploads })
+	to.add("repairs", func() (int, int) { s := o.repairs.status(); return s.Waiting, o.repairs.settings.Limits.Queue })
+	o.metrics.Sample("repair_skipped_total", func() float64 { return float64(o.repairs.status().Skipped) }, "full")
+	o.metrics.Sample("storage_failed_providers", func() float64 { return float64(o.files.Table().Len() - o.repairs.usable().Len()) })
+	of := func(pick func(logical, physical storage.Usage) uint64) func() float64 {
+		return func() float64 { return float64(pick(o.journal.readModel.Stored())) }
+	}
+	o.metrics.Sample("storage_objects", of(func(u, _ storage.Usage) uint64 { return u.Objects }), "logical")
+	o.metrics.Sample("storage_objects", of(func(_, u storage.Usage) uint64 { return u.Objects }), "physical")
+	o.metrics.Sample("storage_bytes", of(func(u, _ storage.Usage) uint64 { return u.Bytes }), "logical")
+	o.metrics.Sample("storage_bytes", of(func(_, u storage.Usage) uint64 { return u.Bytes }), "physical")
+}

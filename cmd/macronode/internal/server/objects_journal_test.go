@@ -1,0 +1,31 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"macronode/adapters/fs"
+	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/testkit/journaldir"
+)
+
+// TestObjectsNeedTheirJournal: a new journal would have no row of an object, and the collector would remove its file.
+func TestObjectsNeedTheirJournal(t *testing.T) {
+	d := journaldir.New(t)
+	l := storeOn(d)
+	var err error
+	if l.segments, err = datadir.OpenSegments("", fs.Dir(d.Journal())); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.checkNotEmptied(); err != nil {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(d.Config.Data, datadir.Objects), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.checkNotEmptied(); err == nil || !strings.Contains(err.Error(), "objects shows that there was a journal") {
+		t.Errorf("a directory with objects: %v", err)
+	}
+}

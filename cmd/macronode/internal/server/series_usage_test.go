@@ -1,0 +1,86 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"macronode/cmd/macronode/internal/testkit"
+	"macronode/core/accounting"
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// usageFrames has a frame for each record of a command, which the read model folds at once.
+type usageFrames struct {
+	*metered
+	record record.Record
+	at     types.Time
+}
+
+func (f *usageFrames) Record() *record.Record { return &f.record }
+func (f *usageFrames) Savepoint()             {}
+func (f *usageFrames) Undo()                  {}
+func (f *usageFrames) Commit()                {}
+func (f *usageFrames) FindRef(types.Tenant, types.NameHash, command.PriorOutcome) (command.PriorOutcome, bool) {
+	return command.PriorOutcome{}, false
+}
+
+func (f *usageFrames) Add() types.Position {
+	f.fold(f.at, &f.record)
+	return types.Position{LSN: f.store.readModel.Mark()}
+}
+
+// fold folds a frame of a time with a record, or with none.
+func (m *metered) fold(at types.Time, r *record.Record) {
+	lsn := m.store.readModel.Mark() + 1
+	body := record.Begin(nil, lsn, at)
+	if r != nil {
+		body, _ = record.Add(body, 0, r)
+	}
+	testkit.Must(m.t, m.store.readModel.Fold([]record.Sealed{{LSN: lsn, Body: body}}))
+}
+
+// use records one usage event of a new tenant.
+func (m *metered) use() (at types.Time) {
+	m.tenants++
+	at = types.Time(time.Now().UnixMilli())
+	s, err := accounting.NewSeries("requests", nil)
+	testkit.Must(m.t, err)
+	c := &accounting.RecordEvents{Header: command.Header{Tenant: 1 + m.tenants}, Events: []accounting.Event{{Source: "s", ID: fmt.Sprint(m.tenants), Series: s, Value: 1, Time: at}}}
+	testkit.Must(m.t, c.Seal())
+	var r event.Reply
+	if accounting.New(m.start.Usage, 1).Decide(at, c, &usageFrames{metered: m, at: at}, &r); r.Problem != event.None {
+		m.t.Fatal(r.Problem)
+	}
+	return at
+}
+
+func init() {
+	queue := testkit.QueueSeries("recent_frames")
+	causes["usage_rows"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		m.use()
+		return 1, testkit.Moves{queue: 2, "usage_streams": 1}
+	}
+	causes["usage_streams"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		m.use()
+		return 1, testkit.Moves{queue: 2, "usage_rows": 1}
+	}
+	causes["usage_seal_lag_seconds"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		at, u := m.use(), m.start.Usage
+		window := types.Time(u.Window.Milliseconds())
+		due := (at/window+1)*window + types.Time(u.Grace.Milliseconds())
+		m.fold(due+3000, nil)
+		return 3, testkit.Moves{queue: 3, "usage_rows": 1, "usage_streams": 1}
+	}
+	causes["usage_events_total"] = func(m *metered, l []string) (float64, testkit.Moves) {
+		if l[0] == "recorded" {
+			m.meter.Usage(5, 0, 0)
+		} else {
+			m.meter.Usage(0, 5, 0)
+		}
+		return 5, nil
+	}
+	causes["late_events_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.Usage(0, 0, 2); return 2, nil }
+}

@@ -1,0 +1,79 @@
+package settings
+
+import (
+	"time"
+
+	"macronode/adapters/audit"
+	"macronode/adapters/config"
+	"macronode/adapters/fs"
+	"macronode/adapters/objectstore"
+	"macronode/core/accounting"
+	"macronode/core/flow"
+	"macronode/core/placement"
+	"macronode/core/repair"
+	"macronode/core/storage"
+)
+
+// storageLimits returns the limits of the storage plane.
+func storageLimits(c *config.Config) storage.Limits {
+	s := &c.Storage
+	return storage.Limits{Objects: s.Objects, Holdings: s.Holdings, Buckets: s.Buckets,
+		Uploads: s.Parts.Uploads, Parts: s.Parts.Parts, UploadTTL: s.Parts.TTL,
+		TenantQuota: storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
+		BucketQuota: storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
+}
+
+// usageLimits returns the limits of the accounting plane.
+func usageLimits(c *config.Config) accounting.Limits {
+	u := &c.Usage
+	return accounting.Limits{Rows: u.Rows, TenantRow: u.TenantRows, Streams: u.Streams, TenantDim: u.TenantDims, Tenants: c.Wallet.Limits.Tenants,
+		Window: u.Window, Grace: u.Grace}
+}
+
+// price returns the price of a write of an object.
+func price(c *config.Config) flow.Price {
+	p := &c.Storage.Price
+	return flow.Price{PerMiB: uint64(p.PerMiB), Asset: p.Asset, Payer: p.Payer, Beneficiary: p.Beneficiary, HoldTTL: p.HoldTTL}
+}
+
+// objectFileLimits returns the limits on the files of objects. Uploads keep twice the reserve of the journal free,
+// so that they never stop it.
+func objectFileLimits(c *config.Config) objectstore.Limits {
+	return objectstore.Limits{Uploads: c.Storage.Uploads, Reserve: 2 * uint64(c.Journal.Reserve), Object: storage.MaxObject}
+}
+
+// NewObjectStore returns the store of the objects of a node. It reads and makes nothing.
+func NewObjectStore(c *config.Config) *objectstore.Store {
+	return objectstore.NewCopies(objectProviders(c), objectCopies(c), objectFileLimits(c))
+}
+
+func objectProviders(c *config.Config) (all []objectstore.Provider) {
+	for _, p := range c.ObjectProviders() {
+		all = append(all, objectstore.Provider{Dir: fs.Dir(p.Path), Own: len(c.Storage.Providers) == 0,
+			Provider: placement.Provider{Name: p.Name, Domain: p.Domain, Weight: uint32(p.Weight)}})
+	}
+	return all
+}
+
+func objectCopies(c *config.Config) objectstore.Copies {
+	return objectstore.Copies{Count: c.ObjectCopies(), Required: c.Storage.Required}
+}
+
+// Repair are the settings of repairs and scrubs.
+type Repair struct {
+	Limits    repair.Limits
+	Inventory time.Duration // between two searches for missing copies
+	Scrub     time.Duration // between two scrubs
+}
+
+func repairSettings(c *config.Config) Repair {
+	r := &c.Storage.Repair
+	return Repair{Limits: repair.Limits{Queue: repair.DefaultQueue, Workers: r.Workers, Rate: uint64(r.Rate), Burst: uint64(r.Burst)},
+		Inventory: r.Interval, Scrub: c.Storage.Scrub.Interval}
+}
+
+func auditLimits(c *config.Config) audit.Limits {
+	limits := audit.DefaultLimits()
+	limits.Size, limits.Keep = int64(c.Audit.Size), c.Audit.Keep
+	return limits
+}

@@ -1,0 +1,116 @@
+package accounting
+
+import (
+	"math/bits"
+
+	"macronode/core/digest"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// Fits reports whether r is valid, has room, and agrees with the state.
+func (p *Plane) Fits(r *record.Record) bool {
+	kind, ok := kindOf(r)
+	switch {
+	case !ok:
+		return false
+	case kind == kindReported:
+		_, ok := parseReport(r.Payload)
+		return ok
+	case kind == kindUsage:
+		u, ok := parseUsage(r.Payload)
+		return ok && p.fitsUsage(r.Tenant, &u)
+	default:
+		return p.fitsSlice(r)
+	}
+}
+
+func (p *Plane) fitsUsage(t types.Tenant, u *usage) bool {
+	more, ok := u.sum()
+	if !ok || !validSeries(u.dimension, u.labels) {
+		return false
+	}
+	s := identifySeries(u.dimension, u.labels)
+	if place, exists := p.rows.Find(u.key(t, &s)); exists {
+		_, c := p.rows.Row(place)
+		_, carry := bits.Add64(c.Value, more.Value, 0)
+		return carry == 0
+	}
+	_, stream := p.streams.Find(streamKey{t, s.stream})
+	_, known := p.tenants.Find(t)
+	return p.rows.Room() > 0 && (stream || p.streams.Room() > 0) && (known || p.tenants.Room() > 0)
+}
+
+// fitsSlice reports whether a slice is the next of its stream, has the digest of its content, and seals rows that
+// exist, beginning with the one that is due first.
+func (p *Plane) fitsSlice(r *record.Record) bool {
+	due, s, err := parseSlice(r.Tenant, r.Payload)
+	if err != nil || sliceDigest(r.Tenant, r.Payload[8:len(r.Payload)-digestSize], nil) != s.Digest {
+		return false
+	}
+	at, known := p.streams.Find(streamKey{r.Tenant, digest.Name(s.Dimension)})
+	if !known {
+		return false
+	}
+	if _, stream := p.streams.Row(at); s.Seq != stream.Seq+1 || s.Previous != stream.Head {
+		return false
+	}
+	for i := range s.Rows {
+		place, exists := p.rows.Find(sealedKey(&s, due, s.Rows[i].Labels))
+		if !exists || i == 0 && p.due.places[0] != place {
+			return false
+		}
+		if _, c := p.rows.Row(place); c != s.Rows[i].Count {
+			return false
+		}
+	}
+	return true
+}
+
+// sealedKey returns the row of a slice with labels.
+func sealedKey(s *Slice, due types.Time, labels []byte) rowKey {
+	series := identifySeries(s.Dimension, labels)
+	return rowKey{tenant: s.Tenant, window: s.Window, due: due, late: s.Kind == SliceCorrection, series: series.ID}
+}
+
+// Apply changes the state by a record.
+func (p *Plane) Apply(_ types.Time, _ types.TxID, r *record.Record) {
+	types.Assert(!p.noting, "accounting: usage in a savepoint")
+	switch kind, _ := kindOf(r); kind {
+	case kindUsage:
+		u, _ := parseUsage(r.Payload)
+		p.applyUsage(r.Tenant, &u)
+	case kindSlice:
+		p.applySlice(r)
+	}
+}
+
+func (p *Plane) applyUsage(t types.Tenant, u *usage) {
+	s := identifySeries(u.dimension, u.labels)
+	more, _ := u.sum()
+	k := u.key(t, &s)
+	place, exists := p.rows.Find(k)
+	if !exists {
+		if _, known := p.streams.Find(streamKey{t, s.stream}); !known {
+			p.addStream(streamKey{t, s.stream})
+		}
+		place = p.addRow(k, newSeriesText(u.dimension, u.labels))
+	}
+	_, c := p.rows.Row(place)
+	p.rows.Set(place, Count{c.Value + more.Value, c.Events + more.Events})
+}
+
+// applySlice advances the stream and removes the rows of a slice. It parses the rows one by one: a step allocates
+// nothing.
+func (p *Plane) applySlice(r *record.Record) {
+	due, s, rows := sliceRows(r.Tenant, r.Payload)
+	at, _ := p.streams.Find(streamKey{r.Tenant, digest.Name(s.Dimension)})
+	p.streams.Set(at, Stream{s.Seq, s.Digest})
+	for len(rows) > 0 {
+		labels, rest, _ := cutText(rows)
+		place, exists := p.rows.Find(sealedKey(&s, due, labels))
+		types.Assert(exists, "accounting: a slice seals a row that does not exist")
+		p.dropRow(place)
+		rows = rest[2*8:]
+	}
+}

@@ -1,0 +1,156 @@
+package accounting
+
+import (
+	"math/bits"
+
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/plane"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// Decide records the events that are not recorded yet, and a report of how many these are.
+func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
+	in, ok := c.(*RecordEvents)
+	if !ok {
+		reply.Problem = event.BadRequest
+		return
+	}
+	report := Report{Caller: in.Caller, Duplicate: uint16(in.repeats)}
+	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report); reply.Problem != event.None {
+		return
+	}
+	reply.Position = p.add(f, in.Tenant, kindReported, report.append(p.payload[:0]))
+	for i := 0; i < len(in.Events); {
+		i = p.addUsage(at, in, i, f)
+	}
+}
+
+// add records a payload.
+func (p *Plane) add(f plane.Frame, t types.Tenant, kind uint8, payload []byte) types.Position {
+	*f.Record() = record.Record{Kind: record.PlaneKind(types.PlaneAccounting, kind), Tenant: t, Payload: payload}
+	return f.Add()
+}
+
+// checkEvents finds the events that are new and counts them in report, or returns the problem of an event, from 1.
+func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, report *Report) (event.Problem, uint16) {
+	var need needs
+	for i := 0; i < len(in.Events); {
+		end := i + 1 // of the events of the same series
+		for end < len(in.Events) && in.Events[end].Series.ID == in.Events[i].Series.ID {
+			end++
+		}
+		if why, item := p.checkSeries(at, in, i, end, f, report, &need); why != event.None {
+			return why, item
+		}
+		i = end
+	}
+	if !p.hasRoom(in.Tenant, &need) {
+		return event.UsageCapacity, 0
+	}
+	return event.None, 0
+}
+
+// needs are the rows and streams that a command adds.
+type needs struct {
+	rows, streams int
+	lastStream    types.NameHash
+}
+
+// checkSeries checks the events from i to end, which are of one series and in the order of their times: those of one
+// row are adjacent.
+func (p *Plane) checkSeries(at types.Time, in *RecordEvents, i, end int, f plane.Frame, report *Report, need *needs) (event.Problem, uint16) {
+	var row rowKey
+	var sum uint64 // of the row with the events
+	for ; i < end; i++ {
+		e := &in.Events[i]
+		prior, known := f.FindRef(in.Tenant, e.name, e.prior)
+		if p.fresh[i] = !known; known {
+			if prior.Hash != e.content {
+				return event.EventConflict, e.Place + 1
+			}
+			report.Duplicate++
+			continue
+		}
+		if why := checkTime(at, e.Time); why != event.None {
+			return why, e.Place + 1
+		}
+		k := p.keyOf(at, in.Tenant, e)
+		report.Recorded++
+		if k.late {
+			report.Late++
+		}
+		if k != row {
+			row, sum = k, 0
+			if place, exists := p.rows.Find(k); exists {
+				_, was := p.rows.Row(place)
+				sum = was.Value
+			} else {
+				need.addRow(p, k, e)
+			}
+		}
+		var carry uint64
+		if sum, carry = bits.Add64(sum, e.Value, 0); carry > 0 {
+			return event.UsageOverflow, e.Place + 1
+		}
+	}
+	return event.None, 0
+}
+
+// addRow counts a row that does not exist, and its stream if that does not exist either. Events come in the order
+// of their dimensions.
+func (n *needs) addRow(p *Plane, k rowKey, e *Event) {
+	n.rows++
+	if _, exists := p.streams.Find(streamKey{k.tenant, e.Series.stream}); !exists && n.lastStream != e.Series.stream {
+		n.lastStream = e.Series.stream
+		n.streams++
+	}
+}
+
+// hasRoom reports whether there is room for so many rows and streams of a tenant.
+func (p *Plane) hasRoom(of types.Tenant, n *needs) bool {
+	at, known := p.tenants.Find(of)
+	var t tenant
+	if known {
+		_, t = p.tenants.Row(at)
+	}
+	return n.rows <= p.rows.Room() && n.streams <= p.streams.Room() && (known || n.rows == 0 || p.tenants.Room() > 0) &&
+		(n.rows == 0 || int(t.rows)+n.rows <= p.limits.TenantRow) && (n.streams == 0 || int(t.streams)+n.streams <= p.limits.TenantDim)
+}
+
+func checkTime(at, of types.Time) event.Problem {
+	switch {
+	case of < at.Add(-MaxAge):
+		return event.EventTooOld
+	case of > at.Add(MaxFuture):
+		return event.EventInFuture
+	}
+	return event.None
+}
+
+// addUsage records the new events from i on that belong to one row, as many as a record takes, and returns the index
+// of the next event.
+func (p *Plane) addUsage(at types.Time, in *RecordEvents, i int, f plane.Frame) (next int) {
+	for i < len(in.Events) && !p.fresh[i] {
+		i++
+	}
+	if i == len(in.Events) {
+		return i
+	}
+	first := &in.Events[i]
+	k := p.keyOf(at, in.Tenant, first)
+	u := usage{window: k.window, due: k.due, late: k.late, dimension: first.Series.Dimension, labels: first.Series.Labels}
+	b := u.appendPrefix(p.payload[:0])
+	for ; i < len(in.Events) && len(b)+entrySize+recordPrefix <= len(p.payload); i++ {
+		e := &in.Events[i]
+		if e.Series.ID != first.Series.ID || p.fresh[i] && p.keyOf(at, in.Tenant, e) != k {
+			break
+		}
+		if p.fresh[i] {
+			b = appendEntry(b, e.name, e.content, e.Value)
+		}
+	}
+	p.add(f, in.Tenant, kindUsage, b)
+	return i
+}

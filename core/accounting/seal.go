@@ -1,0 +1,45 @@
+package accounting
+
+import (
+	"macronode/core/digest"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// maxSliceRows is more than the rows of any slice, and bounds the work of one record.
+const maxSliceRows = (maxSlice-sliceFixed-1-2-digestSize)/rowFixed + 2
+
+// HasTimers reports whether there is a row.
+func (p *Plane) HasTimers() bool { return len(p.due.places) > 0 }
+
+// Expire fills r with the next slice that is due.
+func (p *Plane) Expire(at types.Time, r *record.Record) bool {
+	if len(p.due.places) == 0 {
+		return false
+	}
+	first := p.due.places[0]
+	k, _ := p.rows.Row(first)
+	if k.due > at {
+		return false
+	}
+	stream, known := p.streams.Find(streamKey{k.tenant, digest.Name(p.texts[first].Dimension())})
+	types.Assert(known, "accounting: a row without a stream")
+	_, head := p.streams.Row(stream)
+	s := Slice{Tenant: k.tenant, Dimension: p.texts[first].Dimension(), Seq: head.Seq + 1, Kind: SliceUsage, Window: k.window, Previous: head.Head}
+	if k.late {
+		s.Kind = SliceCorrection
+	}
+	b, rows := s.header(p.payload[:0], k.due), 0
+	p.due.smallest(p.order[:0], p.before, func(place uint32) bool {
+		labels := p.texts[place].Labels()
+		if p.compareSlices(first, place) != 0 || len(b)+rowFixed+len(labels)+digestSize > maxSlice {
+			return false
+		}
+		_, c := p.rows.Row(place)
+		b = appendRow(b, labels, c)
+		rows++
+		return true
+	})
+	*r = record.Record{Kind: record.PlaneKind(types.PlaneAccounting, kindSlice), Tenant: k.tenant, Payload: s.finish(b, rows, p.scratch[:0])}
+	return true
+}

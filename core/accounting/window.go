@@ -1,0 +1,24 @@
+package accounting
+
+import (
+	"time"
+
+	"macronode/core/types"
+)
+
+// windowAt returns the window of a time.
+func (p *Plane) windowAt(at types.Time) Window {
+	length := types.Time(p.limits.Window / time.Millisecond)
+	from := at - at%length
+	return Window{from, from + length}
+}
+
+// keyOf returns the row of an event that is recorded at a time. If its window is sealed, or due to be, the row is
+// part of the correction that is sealed with the current window.
+func (p *Plane) keyOf(at types.Time, t types.Tenant, e *Event) rowKey {
+	k := rowKey{tenant: t, window: p.windowAt(e.Time), series: e.Series.ID}
+	if k.due = k.window.To.Add(p.limits.Grace); k.due <= at {
+		k.late, k.due = true, p.windowAt(at).To.Add(p.limits.Grace)
+	}
+	return k
+}

@@ -1,0 +1,180 @@
+package placement_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/placement"
+)
+
+// drawList draws providers in a few domains.
+func drawList(t *rapid.T, most int) []placement.Provider {
+	list := make([]placement.Provider, rapid.IntRange(1, most).Draw(t, "providers"))
+	for i := range list {
+		list[i] = placement.Provider{Name: fmt.Sprintf("p%d", i), Domain: fmt.Sprintf("d%d", rapid.IntRange(0, len(list)-1).Draw(t, "domain")),
+			Weight: rapid.Uint32Range(1, placement.MaxWeight).Draw(t, "weight")}
+	}
+	return list
+}
+
+// names returns the names of an order.
+func names(list []placement.Provider, o placement.Order) (all []string) {
+	for i := range o.Len() {
+		all = append(all, list[o.At(i)].Name)
+	}
+	return all
+}
+
+// TestCopiesHaveDistinctDomains: no two copies are in one domain, all are usable, and there are as many as domains allow.
+func TestCopiesHaveDistinctDomains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawList(t, placement.MaxProviders)
+		table := placement.New(list)
+		usable, taken := placement.Set(rapid.Uint32().Draw(t, "usable"))&table.All(), placement.Set(rapid.Uint32().Draw(t, "taken"))&table.All()
+		n := rapid.IntRange(0, len(list)).Draw(t, "n")
+		chosen := table.Choose(rapid.Uint64().Draw(t, "key"), n, usable, taken)
+		free, used := map[string]bool{}, map[string]bool{}
+		for i, p := range list {
+			if taken.Has(i) {
+				used[p.Domain] = true
+			}
+		}
+		for i, p := range list {
+			if usable.Has(i) && !used[p.Domain] {
+				free[p.Domain] = true
+			}
+		}
+		for i := range chosen.Len() {
+			p := list[chosen.At(i)]
+			if used[p.Domain] || !usable.Has(chosen.At(i)) {
+				t.Fatalf("chose %v of %v, usable %b, taken %b", names(list, chosen), list, usable, taken)
+			}
+			used[p.Domain] = true
+		}
+		if chosen.Len() != min(n, len(free)) {
+			t.Fatalf("%d copies, want %d in %d domains", chosen.Len(), n, len(free))
+		}
+	})
+}
+
+// TestOrderHasEachProviderOnce, the preferred set first, and it begins as Choose does.
+func TestOrderHasEachProviderOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawList(t, placement.MaxProviders)
+		table, key := placement.New(list), rapid.Uint64().Draw(t, "key")
+		first := placement.Set(rapid.Uint32().Draw(t, "first")) & table.All()
+		order, seen := table.Order(key, first), placement.Set(0)
+		for i := range order.Len() {
+			if i < first.Len() != first.Has(order.At(i)) && len(list) > 1 {
+				t.Fatalf("%v begins with others than %b", names(list, order), first)
+			}
+			seen = seen.With(order.At(i))
+		}
+		if seen != table.All() || order.Len() != len(list) {
+			t.Fatalf("%v of %d", names(list, order), len(list))
+		}
+		chosen := table.Choose(key, len(list), first, 0)
+		for i := range chosen.Len() {
+			if chosen.At(i) != order.At(i) {
+				t.Fatalf("chooses %v, reads %v", names(list, chosen), names(list, order))
+			}
+		}
+	})
+}
+
+// TestNewProviderMovesLittle adds a provider: each file keeps its places or exchanges one of them for the new one.
+func TestNewProviderMovesLittle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawList(t, placement.MaxProviders)
+		before, after := placement.New(list[:max(1, len(list)-1)]), placement.New(list)
+		copies := rapid.IntRange(1, before.Domains()).Draw(t, "copies")
+		key := rapid.Uint64().Draw(t, "key")
+		old, is := before.Choose(key, copies, before.All(), 0), after.Choose(key, copies, after.All(), 0)
+		kept := map[int]bool{}
+		for i := range old.Len() {
+			kept[old.At(i)] = true
+		}
+		moved := 0
+		for i := range is.Len() {
+			if !kept[is.At(i)] {
+				moved++
+				if is.At(i) != len(list)-1 {
+					t.Fatalf("%v to %v: moves to an old provider", names(list, old), names(list, is))
+				}
+			}
+		}
+		if moved > 1 || is.Len() != copies {
+			t.Fatalf("%v to %v", names(list, old), names(list, is))
+		}
+	})
+}
+
+// TestOrderOfListDoesNotMatter: what counts is the names.
+func TestOrderOfListDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawList(t, 8)
+		other := rapid.Permutation(list).Draw(t, "other")
+		a, b, key := placement.New(list), placement.New(other), rapid.Uint64().Draw(t, "key")
+		copies := rapid.IntRange(1, a.Domains()).Draw(t, "copies")
+		if x, y := names(list, a.Choose(key, copies, a.All(), 0)), names(other, b.Choose(key, copies, b.All(), 0)); fmt.Sprint(x) != fmt.Sprint(y) {
+			t.Fatalf("%v and %v", x, y)
+		}
+	})
+}
+
+// TestWeightsAreRespected counts the first copies of many files: the share of a provider is that of its weight. The keys
+// are consecutive, as the numbers of uploads are.
+func TestWeightsAreRespected(t *testing.T) {
+	for _, weights := range [][]uint32{{1, 1}, {1, 2, 3}, {1000, 1, 500}, {7, 7, 7, 7, 7, 1}} {
+		var list []placement.Provider
+		sum := 0.0
+		for i, w := range weights {
+			list = append(list, placement.Provider{Name: fmt.Sprintf("disk-%d", i), Domain: fmt.Sprint(i), Weight: w})
+			sum += float64(w)
+		}
+		table, counts := placement.New(list), make([]int, len(list))
+		const files = 100_000
+		for key := range uint64(files) {
+			first := table.Choose(key, 1, table.All(), 0)
+			counts[first.At(0)]++
+		}
+		for i, w := range weights {
+			share := float64(w) / sum
+			want, spread := files*share, math.Sqrt(files*share*(1-share))
+			if math.Abs(float64(counts[i])-want) > 5*spread {
+				t.Errorf("weights %v: provider %d has %d files, want %.0f ± %.0f", weights, i, counts[i], want, 5*spread)
+			}
+		}
+	}
+}
+
+// TestPlacesAreStable: a version that places files elsewhere would not find them first.
+func TestPlacesAreStable(t *testing.T) {
+	list := []placement.Provider{{"a", "x", 1}, {"b", "y", 2}, {"c", "z", 3}, {"d", "z", 4}}
+	table, got := placement.New(list), ""
+	for key := range uint64(12) {
+		order := table.Order(key, table.All())
+		for i := range order.Len() {
+			got += list[order.At(i)].Name
+		}
+		got += " "
+	}
+	const want = "cabd bcad dbac cabd dabc dbac abcd bcad dbac dabc cbad bdac "
+	if got != want {
+		t.Errorf("places %q, want %q", got, want)
+	}
+}
+
+// TestChooseAllocatesNothing: it is called for each upload and each read.
+func TestChooseAllocatesNothing(t *testing.T) {
+	table := placement.New([]placement.Provider{{"a", "x", 1}, {"b", "y", 2}, {"c", "z", 3}})
+	if n := testing.AllocsPerRun(100, func() {
+		_ = table.Choose(7, 2, table.All(), 0)
+		_ = table.Order(7, table.All())
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,262 @@
+// Package accounting is the reference model of the accounting plane: lists that are searched from the beginning. It
+// shares no code with the plane, so that both cannot have the same bug.
+package accounting
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+
+	"macronode/core/types"
+)
+
+// An Outcome is what becomes of a command.
+type Outcome string
+
+const (
+	Conflict Outcome = "conflict"
+	TooOld   Outcome = "too old"
+	InFuture Outcome = "in the future"
+	Overflow Outcome = "overflow"
+	Capacity Outcome = "capacity"
+)
+
+// Limits of a Book, in rows and milliseconds.
+type Limits struct {
+	Rows, Streams, TenantRows, TenantStreams int
+	Window, Grace, MaxAge, MaxFuture         int64
+}
+
+// An Event is usage that was observed once.
+type Event struct {
+	ID                string
+	Dimension, Labels string
+	Value             uint64
+	Time              int64
+	Undated           bool // an equal event may have another time
+}
+
+// A row is an event that was recorded, with its place in the books.
+type row struct {
+	tenant            types.Tenant
+	dimension, labels string
+	from, to, due     int64
+	late              bool
+	value             uint64
+}
+
+// A Slice is sealed usage.
+type Slice struct {
+	Tenant    types.Tenant
+	Dimension string
+	Seq       int
+	Late      bool
+	From, To  int64
+	Rows      []Row
+}
+
+// A Row is the usage of a series.
+type Row struct {
+	Labels string
+	Value  uint64
+	Events int
+}
+
+type seen struct {
+	tenant types.Tenant
+	event  Event
+}
+
+// A Book is the state of the accounting plane.
+type Book struct {
+	Limits Limits
+	Slices []Slice // all that were ever sealed
+
+	seen    []seen
+	open    []row // one for each event that is not sealed
+	streams []stream
+}
+
+type stream struct {
+	tenant    types.Tenant
+	dimension string
+}
+
+// Counts are the numbers of an answer.
+type Counts struct{ Recorded, Duplicate, Late int }
+
+// Record counts events at a time. If there are problems, it counts none of them and returns all problems.
+func (b *Book) Record(at int64, t types.Tenant, events []Event) (problems []Outcome, n Counts) {
+	next := &Book{b.Limits, b.Slices, slices.Clone(b.seen), slices.Clone(b.open), slices.Clone(b.streams)}
+	for _, e := range events {
+		if i := slices.IndexFunc(next.seen, func(s seen) bool { return s.tenant == t && s.event.ID == e.ID }); i >= 0 {
+			if !sameContent(next.seen[i].event, e) {
+				problems = append(problems, Conflict)
+			}
+			n.Duplicate++
+			continue
+		}
+		next.seen = append(next.seen, seen{t, e})
+		switch {
+		case e.Time < at-b.Limits.MaxAge:
+			problems = append(problems, TooOld)
+			continue
+		case e.Time > at+b.Limits.MaxFuture:
+			problems = append(problems, InFuture)
+			continue
+		}
+		r := next.place(at, t, e)
+		next.open = append(next.open, r)
+		n.Recorded++
+		if r.late {
+			n.Late++
+		}
+		if s := (stream{t, e.Dimension}); !slices.Contains(next.streams, s) {
+			next.streams = append(next.streams, s)
+		}
+	}
+	if next.overflows() {
+		problems = append(problems, Overflow)
+	}
+	if next.isFull(b, t) {
+		problems = append(problems, Capacity)
+	}
+	if len(problems) > 0 {
+		return problems, Counts{}
+	}
+	*b = *next
+	return nil, n
+}
+
+func sameContent(a, b Event) bool {
+	if a.Undated != b.Undated {
+		return false
+	}
+	if a.Undated {
+		a.Time, b.Time = 0, 0
+	}
+	return a == b
+}
+
+// place says where the usage of an event is counted.
+func (b *Book) place(at int64, t types.Tenant, e Event) row {
+	from := e.Time / b.Limits.Window * b.Limits.Window
+	r := row{tenant: t, dimension: e.Dimension, labels: e.Labels, from: from, to: from + b.Limits.Window, value: e.Value}
+	if r.due = r.to + b.Limits.Grace; r.due <= at {
+		r.late, r.due = true, at/b.Limits.Window*b.Limits.Window+b.Limits.Window+b.Limits.Grace
+	}
+	return r
+}
+
+func sameRow(a, b row) bool {
+	a.value, b.value = 0, 0
+	return a == b
+}
+
+func (b *Book) overflows() bool {
+	for _, r := range b.open {
+		sum := new(big.Int)
+		for _, o := range b.open {
+			if sameRow(r, o) {
+				sum.Add(sum, new(big.Int).SetUint64(o.value))
+			}
+		}
+		if !sum.IsUint64() {
+			return true
+		}
+	}
+	return false
+}
+
+// count returns the numbers of rows and streams, of all tenants and of one.
+func (b *Book) count(t types.Tenant) (rows, tenantRows, streams, tenantStreams int) {
+	var distinct []row
+	for _, r := range b.open {
+		if !slices.ContainsFunc(distinct, func(d row) bool { return sameRow(d, r) }) {
+			distinct = append(distinct, r)
+			if r.tenant == t {
+				tenantRows++
+			}
+		}
+	}
+	for _, s := range b.streams {
+		if s.tenant == t {
+			tenantStreams++
+		}
+	}
+	return len(distinct), tenantRows, len(b.streams), tenantStreams
+}
+
+// isFull reports whether b has more rows or streams than a limit, and more than before.
+func (b *Book) isFull(before *Book, t types.Tenant) bool {
+	rows, tenantRows, streams, tenantStreams := b.count(t)
+	wasRows, _, wasStreams, _ := before.count(t)
+	return rows > wasRows && (rows > b.Limits.Rows || tenantRows > b.Limits.TenantRows) ||
+		streams > wasStreams && (streams > b.Limits.Streams || tenantStreams > b.Limits.TenantStreams)
+}
+
+// Seal seals everything that is due at a time, with at most most rows in a slice, and returns the new slices.
+func (b *Book) Seal(at int64, most int) []Slice {
+	before := len(b.Slices)
+	var due []row
+	b.open = slices.DeleteFunc(slices.Clone(b.open), func(r row) bool {
+		if r.due <= at {
+			due = append(due, r)
+		}
+		return r.due <= at
+	})
+	slices.SortStableFunc(due, func(a, b row) int {
+		late := func(r row) int {
+			if r.late {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.dimension, b.dimension), cmp.Compare(late(a), late(b)),
+			cmp.Compare(a.from, b.from), cmp.Compare(a.labels, b.labels))
+	})
+	var last row
+	for _, r := range due {
+		slice := func(r row) row { return row{r.tenant, r.dimension, "", r.from, r.to, r.due, r.late, 0} }
+		n := len(b.Slices)
+		fresh := n == before || slice(r) != slice(last)
+		if !fresh {
+			s := &b.Slices[n-1]
+			if row := &s.Rows[len(s.Rows)-1]; row.Labels == r.labels {
+				row.Value += r.value
+				row.Events++
+				continue
+			}
+			if fresh = len(s.Rows) == most; !fresh {
+				s.Rows = append(s.Rows, Row{r.labels, r.value, 1})
+				continue
+			}
+		}
+		last = r
+		seq := 1
+		for _, s := range b.Slices {
+			if s.Tenant == r.tenant && s.Dimension == r.dimension {
+				seq++
+			}
+		}
+		b.Slices = append(b.Slices, Slice{r.tenant, r.dimension, seq, r.late, r.from, r.to, []Row{{r.labels, r.value, 1}}})
+	}
+	return b.Slices[before:]
+}
+
+// Total is the usage of a series in a window, sealed or not.
+func (b *Book) Total(t types.Tenant, dimension, labels string, from int64) (value uint64, events int) {
+	for _, s := range b.Slices {
+		for _, r := range s.Rows {
+			if s.Tenant == t && s.Dimension == dimension && s.From == from && r.Labels == labels {
+				value, events = value+r.Value, events+r.Events
+			}
+		}
+	}
+	for _, r := range b.open {
+		if r.tenant == t && r.dimension == dimension && r.from == from && r.labels == labels {
+			value, events = value+r.value, events+1
+		}
+	}
+	return value, events
+}

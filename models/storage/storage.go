@@ -1,0 +1,320 @@
+// Package storage is the reference model of the storage plane: maps that are searched from the
+// beginning. It shares no code with the plane, so that both cannot have the same bug.
+package storage
+
+import (
+	"cmp"
+	"slices"
+
+	"macronode/core/types"
+)
+
+// An Outcome is what becomes of a command.
+type Outcome string
+
+const (
+	Done         Outcome = "done"
+	Kept         Outcome = "kept" // the bucket holds the object already
+	NotFound     Outcome = "not found"
+	Precondition Outcome = "precondition failed"
+	Stale        Outcome = "stale"
+	Quota        Outcome = "quota exceeded"
+	Capacity     Outcome = "capacity exceeded"
+)
+
+// Limits of a Store.
+type Limits struct {
+	Objects, Entries, Owners, Uploads, Parts int
+
+	TenantBytes, TenantObjects uint64
+	BucketBytes, BucketObjects uint64
+}
+
+// A Bucket is the name of a bucket of a tenant.
+type Bucket struct {
+	Tenant types.Tenant
+	Name   string
+}
+
+// A Name is the name of an object.
+type Name struct {
+	Bucket
+	Object string
+}
+
+// An Entry is what a name refers to: a content, and the number of the put that stored it.
+type Entry struct {
+	Name    Name
+	Content string
+	Put     int
+}
+
+// A Part is a part of an upload.
+type Part struct {
+	Number  int
+	Content string
+}
+
+// An Upload is an upload in parts.
+type Upload struct {
+	ID       int
+	Name     Name
+	Ended    bool
+	Parts    []Part
+	Revision int
+	Begun    types.Time
+}
+
+// A Store is the state of the storage plane.
+type Store struct {
+	Limits  Limits
+	Size    func(content string) uint64
+	Entries []Entry
+	Made    []Bucket
+	Uploads []Upload
+}
+
+// New returns an empty store.
+func New(l Limits, size func(string) uint64) *Store { return &Store{Limits: l, Size: size} }
+
+// Clone returns a copy.
+func (s *Store) Clone() *Store {
+	c := &Store{s.Limits, s.Size, slices.Clone(s.Entries), slices.Clone(s.Made), slices.Clone(s.Uploads)}
+	for i := range c.Uploads {
+		c.Uploads[i].Parts = slices.Clone(c.Uploads[i].Parts)
+	}
+	return c
+}
+
+// Entry returns the entry with a name.
+func (s *Store) Entry(n Name) (Entry, bool) {
+	i := slices.IndexFunc(s.Entries, func(e Entry) bool { return e.Name == n })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return s.Entries[i], true
+}
+
+// set replaces the entry with the name of e.
+func (s *Store) set(e Entry) {
+	s.remove(e.Name)
+	s.Entries = append(s.Entries, e)
+}
+
+func (s *Store) remove(n Name) {
+	s.Entries = slices.DeleteFunc(s.Entries, func(e Entry) bool { return e.Name == n })
+}
+
+// Upload returns the upload with an ID, or nil.
+func (s *Store) Upload(id int) *Upload {
+	for i := range s.Uploads {
+		if s.Uploads[i].ID == id {
+			return &s.Uploads[i]
+		}
+	}
+	return nil
+}
+
+// Usage sums what a bucket holds; that of the tenant if the bucket has no name.
+func (s *Store) Usage(b Bucket) (bytes, objects uint64) {
+	of := func(n Name) bool { return n.Tenant == b.Tenant && (b.Name == "" || b.Name == n.Bucket.Name) }
+	for _, e := range s.Entries {
+		if of(e.Name) {
+			bytes += s.Size(e.Content)
+			objects++
+		}
+	}
+	for _, u := range s.Uploads {
+		for _, p := range u.Parts {
+			if !u.Ended && of(u.Name) {
+				bytes += s.Size(p.Content)
+			}
+		}
+	}
+	return bytes, objects
+}
+
+// HasBucket reports whether a bucket exists.
+func (s *Store) HasBucket(b Bucket) bool {
+	holds := slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Name.Bucket == b })
+	return holds || slices.Contains(s.Made, b) || s.uploads(b)
+}
+
+func (s *Store) uploads(b Bucket) bool {
+	return slices.ContainsFunc(s.Uploads, func(u Upload) bool { return !u.Ended && u.Name.Bucket == b })
+}
+
+// Contents are the contents that entries and parts refer to, each once.
+func (s *Store) Contents() (all []string) {
+	for _, e := range s.Entries {
+		all = append(all, e.Content)
+	}
+	for _, u := range s.Uploads {
+		for _, p := range u.Parts {
+			all = append(all, p.Content)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// full reports whether the store has more rows than its tables.
+func (s *Store) full() bool {
+	owners, parts := slices.Clone(s.Made), 0
+	mark := func(b Bucket) { owners = append(owners, b, Bucket{Tenant: b.Tenant}) }
+	for _, e := range s.Entries {
+		mark(e.Name.Bucket)
+	}
+	for _, u := range s.Uploads {
+		parts += len(u.Parts)
+		if !u.Ended {
+			mark(u.Name.Bucket)
+		}
+	}
+	slices.SortFunc(owners, func(a, b Bucket) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
+	})
+	owners = slices.Compact(owners)
+	return len(s.Entries) > s.Limits.Entries || len(owners) > s.Limits.Owners || len(s.Uploads) > s.Limits.Uploads || parts > s.Limits.Parts
+}
+
+// try makes a change that touches a bucket, or leaves everything as it was.
+func (s *Store) try(b Bucket, change func(*Store)) Outcome {
+	after := s.Clone()
+	change(after)
+	for _, w := range []struct {
+		of             Bucket
+		bytes, objects uint64
+	}{{Bucket{Tenant: b.Tenant}, s.Limits.TenantBytes, s.Limits.TenantObjects}, {b, s.Limits.BucketBytes, s.Limits.BucketObjects}} {
+		bytes, objects := after.Usage(w.of)
+		was, had := s.Usage(w.of)
+		if (bytes > was || objects > had) && (bytes > w.bytes || objects > w.objects) {
+			return Quota
+		}
+	}
+	// A content that is replaced keeps its row until the new one has one.
+	contents := append(after.Contents(), s.Contents()...)
+	slices.Sort(contents)
+	if after.full() || len(slices.Compact(contents)) > s.Limits.Objects {
+		return Capacity
+	}
+	*s = *after
+	return Done
+}
+
+// Put stores a content under its own name. The bucket need not exist.
+func (s *Store) Put(n Name, put int) Outcome {
+	if _, held := s.Entry(n); held {
+		return Kept
+	}
+	return s.try(n.Bucket, func(s *Store) { s.set(Entry{n, n.Object, put}) })
+}
+
+// A Match is a condition of PutNamed: Absent, or the put that stored the entry (0: any).
+type Match struct {
+	Absent bool
+	Put    int
+}
+
+// PutNamed stores a content under a name. A content that is copied must exist. With an upload, it ends
+// that upload.
+func (s *Store) PutNamed(n Name, content string, put int, m Match, copied bool, upload, revision int) Outcome {
+	old, held := s.Entry(n)
+	switch {
+	case !s.HasBucket(n.Bucket):
+		return NotFound
+	case m.Absent && held, m.Put > 0 && (!held || old.Put != m.Put):
+		return Precondition
+	}
+	if upload > 0 {
+		switch u := s.Upload(upload); {
+		case u == nil, u.Ended, u.Name != n:
+			return NotFound
+		case u.Revision != revision:
+			return Stale
+		}
+	}
+	if copied && !slices.Contains(s.Contents(), content) {
+		return NotFound
+	}
+	return s.try(n.Bucket, func(s *Store) {
+		s.set(Entry{n, content, put})
+		if upload > 0 {
+			s.end(upload)
+		}
+	})
+}
+
+// Delete removes an entry.
+func (s *Store) Delete(n Name) Outcome {
+	if _, held := s.Entry(n); !held {
+		return NotFound
+	}
+	s.remove(n)
+	return Done
+}
+
+// CreateBucket makes a bucket.
+func (s *Store) CreateBucket(b Bucket) Outcome {
+	if slices.Contains(s.Made, b) {
+		return Precondition
+	}
+	return s.try(b, func(s *Store) { s.Made = append(s.Made, b) })
+}
+
+// DeleteBucket removes an empty bucket.
+func (s *Store) DeleteBucket(b Bucket) Outcome {
+	_, objects := s.Usage(b)
+	switch {
+	case !s.HasBucket(b):
+		return NotFound
+	case objects > 0 || s.uploads(b):
+		return Precondition
+	}
+	s.Made = slices.DeleteFunc(s.Made, func(m Bucket) bool { return m == b })
+	return Done
+}
+
+// Begin begins an upload.
+func (s *Store) Begin(id int, n Name, at types.Time) Outcome {
+	if !s.HasBucket(n.Bucket) {
+		return NotFound
+	}
+	return s.try(n.Bucket, func(s *Store) { s.Uploads = append(s.Uploads, Upload{ID: id, Name: n, Begun: at}) })
+}
+
+// PutPart stores a part.
+func (s *Store) PutPart(id int, n Name, number int, content string, copied bool) Outcome {
+	if u := s.Upload(id); u == nil || u.Ended || u.Name != n {
+		return NotFound
+	}
+	if copied && !slices.Contains(s.Contents(), content) {
+		return NotFound
+	}
+	return s.try(n.Bucket, func(s *Store) {
+		u := s.Upload(id)
+		u.Parts = append(slices.DeleteFunc(u.Parts, func(p Part) bool { return p.Number == number }), Part{number, content})
+		u.Revision++
+	})
+}
+
+// Abort ends an upload.
+func (s *Store) Abort(id int, n Name) Outcome {
+	if u := s.Upload(id); u == nil || u.Ended || u.Name != n {
+		return NotFound
+	}
+	s.end(id)
+	return Done
+}
+
+// end ends an upload. Its parts remain until Expire.
+func (s *Store) end(id int) {
+	s.Upload(id).Ended = true
+	s.Uploads = slices.DeleteFunc(s.Uploads, func(u Upload) bool { return u.Ended && len(u.Parts) == 0 })
+}
+
+// Expire ends the uploads that began at least ttl before a time, and removes the parts of all uploads
+// that have ended.
+func (s *Store) Expire(at, ttl types.Time) {
+	s.Uploads = slices.DeleteFunc(s.Uploads, func(u Upload) bool { return u.Ended || at >= u.Begun+ttl })
+}
