@@ -35,9 +35,10 @@ type usageWorld struct {
 	acked    map[usageID]bool               // events that were acknowledged
 	reports  map[types.Position]bool        // acknowledged
 	doubted  map[usageID]bool               // events of clients that left without an answer
-	serial   int                            // of events
-	hasKey   bool                           // the creation of the API key was acknowledged
-	asksKey  bool                           // it was requested from this process
+	meter    *usageMeter
+	serial   int  // of events
+	hasKey   bool // the creation of the API key was acknowledged
+	asksKey  bool // it was requested from this process
 }
 
 // beginUsage gives a run its clients that report usage, if it has any.
@@ -45,7 +46,7 @@ func (w *World) beginUsage() {
 	if w.odds.usage == 0 {
 		return
 	}
-	u := &usageWorld{sent: map[types.Ticket]*usageAttempt{}, attempts: map[types.Ticket]*usageAttempt{},
+	u := &usageWorld{meter: newUsageMeter(), sent: map[types.Ticket]*usageAttempt{}, attempts: map[types.Ticket]*usageAttempt{},
 		acked: map[usageID]bool{}, reports: map[types.Position]bool{}, doubted: map[usageID]bool{}}
 	for i := range 3 {
 		c := &usageClient{number: i, tenant: usageTenant, caller: usageKey}
@@ -70,7 +71,11 @@ func (w *World) usageMove() {
 		w.createUsageKey()
 		return
 	}
-	u.clients[w.c.Choose("usage/client", len(u.clients))].move(w)
+	if i := w.c.Choose("usage/client", len(u.clients)+1); i < len(u.clients) {
+		u.clients[i].move(w)
+		return
+	}
+	u.meter.move(w)
 }
 
 // createUsageKey makes the administrator create the API key of the clients.
@@ -92,9 +97,13 @@ func (w *World) usageStepped(in event.Event, body []byte) {
 		return
 	}
 	var a *usageAttempt
+	var m *meteredAttempt
 	if in, ok := in.(*event.Execute); ok {
 		if a = u.attempts[in.Command.Head().Ticket]; a != nil {
 			u.oracle.predict(w, a)
+		}
+		if m = u.meter.attempts[in.Command.Head().Ticket]; m != nil {
+			u.meter.predict(w, m)
 		}
 	}
 	if _, ok := in.(event.Tick); ok {
@@ -107,6 +116,9 @@ func (w *World) usageStepped(in event.Event, body []byte) {
 	f := readUsage(w, body)
 	if f.report != nil || len(f.usage) > 0 {
 		u.oracle.records(w, a, &f)
+	}
+	if len(f.metered) > 0 {
+		u.meter.records(w, m, &f)
 	}
 	if len(f.slices) > 0 {
 		u.oracle.seals(w, in, &f)
@@ -121,6 +133,7 @@ func (u *usageWorld) crashed(w *World) {
 		}
 		c.out = 0
 	}
+	u.meter.crashed()
 	u.enter, u.asksKey = nil, false
 	u.sent, u.attempts = map[types.Ticket]*usageAttempt{}, map[types.Ticket]*usageAttempt{}
 	u.oracle = u.oracle.upto(w, w.node.LSN())
@@ -191,6 +204,7 @@ func (w *World) insistUsage() {
 			c.ask(w)
 		}
 	}
+	w.usage.meter.record(w)
 }
 
 // usageBusy reports whether a client has a report without an answer.
@@ -203,7 +217,7 @@ func (w *World) usageBusy() bool {
 			return true
 		}
 	}
-	return false
+	return w.usage.meter.out != 0 || w.usage.meter.waiting
 }
 
 // indexUsage gives the index the events of a record.

@@ -19,6 +19,8 @@ type usageChange struct {
 	tenant types.Tenant
 	events []usageEvent
 	meant  []meaning.Event
+
+	metered []meaning.Metered // instead of events
 }
 
 // usageOracle follows the frames with the reference model of accounting. It shares no code with the plane.
@@ -51,9 +53,12 @@ func (o *usageOracle) upto(w *World, last types.LSN) *usageOracle {
 		if c.lsn > last {
 			break
 		}
-		if c.place.LSN == 0 {
+		switch {
+		case c.place.LSN == 0:
 			left.book.Seal(int64(c.at), mostSliceRows)
-		} else {
+		case c.metered != nil:
+			left.book.Meter(int64(c.at), c.tenant, c.metered)
+		default:
 			left.book.Record(int64(c.at), c.tenant, c.meant)
 		}
 		left.add(c)
@@ -125,7 +130,7 @@ func (o *usageOracle) records(w *World, a *usageAttempt, f *usageFrame) {
 	if sum != 0 {
 		w.fail("usage-counts", "%v records other values than were reported: %v", f.lsn, a.events)
 	}
-	o.add(usageChange{f.lsn, f.at, f.place, a.client.tenant, a.events, a.meant})
+	o.add(usageChange{lsn: f.lsn, at: f.at, place: f.place, tenant: a.client.tenant, events: a.events, meant: a.meant})
 	w.note(a.counts.Late > 0, "usage comes after its window was sealed")
 	w.note(a.counts.Recorded == 0, "a report has no new event")
 	w.note(a.indexed, "an event that only the index has is reported again")
@@ -215,12 +220,17 @@ func (o *usageOracle) compare(w *World, st *state.State) {
 	}
 }
 
-// sums adds up the events that are recorded, without the model.
+// sums adds up the events and the metered usage that are recorded, without the model.
 func (o *usageOracle) sums() map[usageAt]usageSum {
 	want := map[usageAt]usageSum{}
 	counted := map[usageID]bool{}
 	for i := range o.changes {
 		c := &o.changes[i]
+		for _, m := range c.metered {
+			of := min(m.Time, int64(c.at))
+			at := usageAt{c.tenant, m.Dimension, m.Labels, of - of%usageWindow.Milliseconds()}
+			want[at] = usageSum{want[at].value + m.Value, want[at].events + m.Events}
+		}
 		for n := range c.events {
 			id, m := c.events[n].usageID, &c.meant[n]
 			if counted[id] {

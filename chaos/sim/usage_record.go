@@ -16,7 +16,7 @@ import (
 const (
 	recordReported   = 0
 	recordSlice      = 2
-	recordUsageKinds = 3
+	recordUsageKinds = 4
 )
 
 // refOf returns the ref of an event.
@@ -40,6 +40,9 @@ type usageFrame struct {
 	tenant types.Tenant   // of report
 	usage  []trace.UsageEvent
 	slices []usageSlice
+
+	metered      []meaning.Metered // without times
+	meteredPlace types.Position    // of the last
 }
 
 // isUsage reports whether r is a record of the accounting plane, and its kind.
@@ -70,6 +73,12 @@ func readUsage(w *World, body []byte) (f usageFrame) {
 			f.report, f.place, f.tenant = &meaning.Counts{Recorded: n(8), Duplicate: n(10), Late: n(12)}, types.Position{LSN: h.LSN, Index: i}, r.Tenant
 		case kind == trace.UsageKind && f.report != nil && r.Tenant == f.tenant:
 			f.usage = append(f.usage, trace.UsageEvents(&r)...)
+		case kind == recordMetered && r.Tenant == usageTenant:
+			m, ok := readMetered(&r)
+			if !ok {
+				w.fail("usage-unreadable", "%v: metered usage of %d bytes", h.LSN, len(r.Payload))
+			}
+			f.metered, f.meteredPlace = append(f.metered, m), types.Position{LSN: h.LSN, Index: i}
 		case kind == recordSlice:
 			if s, why := readUsageSlice(&r); why != "" {
 				w.fail("usage-unreadable", "%v: a slice: %s", h.LSN, why)

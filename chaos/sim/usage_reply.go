@@ -13,8 +13,11 @@ var usageOutcomes = map[event.Problem]meaning.Outcome{event.EventConflict: meani
 
 // usageReply handles a reply to a client that reports usage; false if it is not of one.
 func (w *World) usageReply(r event.Reply) bool {
-	if w.usage == nil || w.usage.attempts[r.Ticket] == nil {
+	if w.usage == nil {
 		return false
+	}
+	if w.usage.attempts[r.Ticket] == nil {
+		return w.usage.meter.reply(w, r)
 	}
 	a := w.usage.sent[r.Ticket]
 	if a == nil { // its client has left

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
@@ -165,7 +166,7 @@ func (l *life) journal(before, after *View, s *Step) error {
 	if after.LSN != before.LSN+1 || len(s.Frame) == 0 {
 		return broken("Emit", "from %v to %v", before.LSN, after.LSN)
 	}
-	closed := rankOf(before.Phase).closed()
+	closed := takesNothing(before, s)
 	switch s.In.(type) { //nolint:gochecksumtype // the others emit nothing, as is said below
 	case event.Recovered:
 		return nil
@@ -187,6 +188,17 @@ func (l *life) journal(before, after *View, s *Step) error {
 	return nil
 }
 
+// takesNothing reports whether the node takes no such input any more: from draining on none of others, from aborting on
+// none of its own.
+func takesNothing(before *View, s *Step) bool {
+	if in, ok := s.In.(*event.Execute); ok && before.Phase == types.Draining {
+		if _, own := in.Command.(command.ByNode); own {
+			return false
+		}
+	}
+	return rankOf(before.Phase).closed()
+}
+
 // replies is Enter, Fold, Fail, LosePatience, and the replies that an abort gives up.
 func (l *life) replies(before, after *View, s *Step) error {
 	enters := ticket(s.In)
@@ -205,7 +217,7 @@ func (l *life) replies(before, after *View, s *Step) error {
 		}
 	}
 	if enters != 0 {
-		if rankOf(before.Phase).closed() {
+		if takesNothing(before, s) {
 			return broken("NothingNew", "%T is held while %v", s.In, before.Phase)
 		}
 		l.aboard[enters] = 0

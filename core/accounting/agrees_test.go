@@ -54,6 +54,7 @@ type books struct {
 	disk     map[refKey]command.PriorOutcome // refs in the index only
 	reported map[refKey]accounting.Event     // all that were recorded
 	slices   []accounting.Slice
+	metered  int    // events of metered usage
 	body     []byte // of the open frame
 }
 
@@ -206,6 +207,41 @@ func (b *books) report(*rapid.T) {
 	}
 }
 
+// meter records usage that the node counted.
+func (b *books) meter(*rapid.T) {
+	tenant := types.Tenant(rapid.IntRange(1, 2).Draw(b.T, "tenant"))
+	c := &accounting.RecordMetered{Header: command.Header{Tenant: tenant}}
+	var usage []reference.Metered
+	events := 0
+	for range rapid.IntRange(1, 4).Draw(b.T, "metered") {
+		e := drawEvent(b.T, b.now, func(types.NameHash) (accounting.Event, bool) { return accounting.Event{}, false })
+		m := accounting.Metered{Series: e.Series, Time: e.Time, Count: accounting.Count{Value: e.Value, Events: uint64(rapid.IntRange(1, 3).Draw(b.T, "events"))}}
+		c.Metered = append(c.Metered, m)
+		usage = append(usage, reference.Metered{Dimension: string(m.Series.Dimension), Labels: string(m.Series.Labels), Value: m.Value, Events: int(m.Events), Time: int64(m.Time)})
+		events += int(m.Events)
+	}
+	c.Sort()
+	if err := c.ValidateFields(); err != nil {
+		b.Fatal(err)
+	}
+	problems := b.model.Meter(int64(b.now), tenant, usage)
+	b.frame()
+	var reply event.Reply
+	b.plane.Decide(b.now, c, b, &reply)
+	if len(problems) > 0 {
+		if got := outcomes[reply.Problem]; !slices.Contains(problems, got) || len(b.body) > 0 {
+			b.Fatalf("%v, frame %x; the model has %v", reply.Problem, b.body, problems)
+		}
+		b.seen["metered: "+string(outcomes[reply.Problem])]++
+		return
+	}
+	if reply.Problem != event.None || int(b.index) != len(usage) {
+		b.Fatalf("%v with %d records of %d", reply.Problem, b.index, len(usage))
+	}
+	b.metered += events
+	b.seen["metered"]++
+}
+
 var outcomes = map[event.Problem]reference.Outcome{event.EventConflict: reference.Conflict, event.EventTooOld: reference.TooOld, event.EventInFuture: reference.InFuture,
 	event.UsageOverflow: reference.Overflow, event.UsageCapacity: reference.Capacity}
 
@@ -335,7 +371,7 @@ func (b *books) check(*rapid.T) {
 		b.Fatal(err)
 	}
 	events := checkUsage(b.T, b.fold, b.slices, b.model)
-	if all := len(b.reported); events != all {
+	if all := len(b.reported) + b.metered; events != all {
 		b.Fatalf("%d events are counted, %d were recorded", events, all)
 	}
 }
@@ -344,12 +380,13 @@ func (b *books) check(*rapid.T) {
 // window of its time, as the model does; and its slices are those of the model.
 func TestUsageAgreesWithModel(t *testing.T) {
 	seen := map[string]int{}
-	want := []string{"recorded", "duplicate", "late", "usage", "correction", "conflict within a request", "conflict", "too old", "in the future", "overflow", "capacity"}
+	want := []string{"recorded", "duplicate", "late", "usage", "correction", "conflict within a request", "conflict", "too old", "in the future", "overflow", "capacity",
+		"metered", "metered: too old", "metered: overflow", "metered: capacity"}
 	rare := func(what string) bool { return seen[what] < 3 }
 	for range 20 {
 		rapid.Check(t, func(r *rapid.T) {
 			b := newBooks(r, seen)
-			r.Repeat(map[string]func(*rapid.T){"report": b.report, "pass": b.pass, "forget": b.forget, "restart": b.restart, "": b.check})
+			r.Repeat(map[string]func(*rapid.T){"report": b.report, "meter": b.meter, "pass": b.pass, "forget": b.forget, "restart": b.restart, "": b.check})
 		})
 		if t.Failed() || !slices.ContainsFunc(want, rare) {
 			break

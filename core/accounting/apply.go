@@ -17,24 +17,24 @@ func (p *Plane) Fits(r *record.Record) bool {
 	case kind == kindReported:
 		_, ok := parseReport(r.Payload)
 		return ok
-	case kind == kindUsage:
-		u, ok := parseUsage(r.Payload)
-		return ok && p.fitsUsage(r.Tenant, &u)
+	case kind == kindUsage, kind == kindMetered:
+		u, more, ok := parseCount(kind, r.Payload)
+		return ok && p.fitsUsage(r.Tenant, &u, more)
 	default:
 		return p.fitsSlice(r)
 	}
 }
 
-func (p *Plane) fitsUsage(t types.Tenant, u *usage) bool {
-	more, ok := u.sum()
-	if !ok || !validSeries(u.dimension, u.labels) {
+func (p *Plane) fitsUsage(t types.Tenant, u *usage, more Count) bool {
+	if !validSeries(u.dimension, u.labels) {
 		return false
 	}
 	s := identifySeries(u.dimension, u.labels)
 	if place, exists := p.rows.Find(u.key(t, &s)); exists {
 		_, c := p.rows.Row(place)
-		_, carry := bits.Add64(c.Value, more.Value, 0)
-		return carry == 0
+		_, value := bits.Add64(c.Value, more.Value, 0)
+		_, events := bits.Add64(c.Events, more.Events, 0)
+		return value+events == 0
 	}
 	_, stream := p.streams.Find(streamKey{t, s.stream})
 	_, known := p.tenants.Find(t)
@@ -77,17 +77,16 @@ func sealedKey(s *Slice, due types.Time, labels []byte) rowKey {
 func (p *Plane) Apply(_ types.Time, _ types.TxID, r *record.Record) {
 	types.Assert(!p.noting, "accounting: usage in a savepoint")
 	switch kind, _ := kindOf(r); kind {
-	case kindUsage:
-		u, _ := parseUsage(r.Payload)
-		p.applyUsage(r.Tenant, &u)
+	case kindUsage, kindMetered:
+		u, more, _ := parseCount(kind, r.Payload)
+		p.applyUsage(r.Tenant, &u, more)
 	case kindSlice:
 		p.applySlice(r)
 	}
 }
 
-func (p *Plane) applyUsage(t types.Tenant, u *usage) {
+func (p *Plane) applyUsage(t types.Tenant, u *usage, more Count) {
 	s := identifySeries(u.dimension, u.labels)
-	more, _ := u.sum()
 	k := u.key(t, &s)
 	place, exists := p.rows.Find(k)
 	if !exists {

@@ -68,7 +68,7 @@ func (c *RecordEvents) ValidateFields() error {
 	for i := range c.Events {
 		e := &c.Events[i]
 		switch {
-		case len(e.Series.Dimension) == 0, len(e.Series.Dimension) > MaxDimension, len(e.Series.Labels) > MaxLabels, e.Series.ID == types.NameHash{}:
+		case e.Series.check() != nil:
 			return ErrSeries
 		case e.Time <= 0:
 			return ErrTime

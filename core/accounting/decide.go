@@ -10,13 +10,20 @@ import (
 	"macronode/core/types"
 )
 
-// Decide records the events that are not recorded yet, and a report of how many these are.
+// Decide records usage.
 func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
-	in, ok := c.(*RecordEvents)
-	if !ok {
+	switch in := c.(type) {
+	case *RecordEvents:
+		p.decideEvents(at, in, f, reply)
+	case *RecordMetered:
+		p.decideMetered(at, in, f, reply)
+	default:
 		reply.Problem = event.BadRequest
-		return
 	}
+}
+
+// decideEvents records the events that are not recorded yet, and a report of how many these are.
+func (p *Plane) decideEvents(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) {
 	report := Report{Caller: in.Caller, Duplicate: uint16(in.repeats)}
 	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report); reply.Problem != event.None {
 		return
@@ -52,17 +59,17 @@ func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, repo
 	return event.None, 0
 }
 
-// needs are the rows and streams that a command adds.
+// needs are the rows and streams that a command adds, and the row that it adds usage to.
 type needs struct {
 	rows, streams int
 	lastStream    types.NameHash
+	row           rowKey
+	sum           uint64 // of that row with the usage of the command
 }
 
 // checkSeries checks the events from i to end, which are of one series and in the order of their times: those of one
 // row are adjacent.
 func (p *Plane) checkSeries(at types.Time, in *RecordEvents, i, end int, f plane.Frame, report *Report, need *needs) (event.Problem, uint16) {
-	var row rowKey
-	var sum uint64 // of the row with the events
 	for ; i < end; i++ {
 		e := &in.Events[i]
 		prior, known := f.FindRef(in.Tenant, e.name, e.prior)
@@ -76,34 +83,40 @@ func (p *Plane) checkSeries(at types.Time, in *RecordEvents, i, end int, f plane
 		if why := checkTime(at, e.Time); why != event.None {
 			return why, e.Place + 1
 		}
-		k := p.keyOf(at, in.Tenant, e)
+		k := p.keyOf(at, in.Tenant, e.Time, e.Series.ID)
 		report.Recorded++
 		if k.late {
 			report.Late++
 		}
-		if k != row {
-			row, sum = k, 0
-			if place, exists := p.rows.Find(k); exists {
-				_, was := p.rows.Row(place)
-				sum = was.Value
-			} else {
-				need.addRow(p, k, e)
-			}
-		}
-		var carry uint64
-		if sum, carry = bits.Add64(sum, e.Value, 0); carry > 0 {
+		if !need.add(p, k, e.Series.stream, e.Value) {
 			return event.UsageOverflow, e.Place + 1
 		}
 	}
 	return event.None, 0
 }
 
-// addRow counts a row that does not exist, and its stream if that does not exist either. Events come in the order
-// of their dimensions.
-func (n *needs) addRow(p *Plane, k rowKey, e *Event) {
+// add counts a value into the row k of a stream; false if the sum is too large. Values of one row come one after the
+// other, and the rows in the order of their dimensions.
+func (n *needs) add(p *Plane, k rowKey, stream types.NameHash, value uint64) (ok bool) {
+	if k != n.row {
+		n.row, n.sum = k, 0
+		if place, exists := p.rows.Find(k); exists {
+			_, was := p.rows.Row(place)
+			n.sum = was.Value
+		} else {
+			n.addRow(p, k.tenant, stream)
+		}
+	}
+	var carry uint64
+	n.sum, carry = bits.Add64(n.sum, value, 0)
+	return carry == 0
+}
+
+// addRow counts a row that does not exist, and its stream if that does not exist either.
+func (n *needs) addRow(p *Plane, t types.Tenant, stream types.NameHash) {
 	n.rows++
-	if _, exists := p.streams.Find(streamKey{k.tenant, e.Series.stream}); !exists && n.lastStream != e.Series.stream {
-		n.lastStream = e.Series.stream
+	if _, exists := p.streams.Find(streamKey{t, stream}); !exists && n.lastStream != stream {
+		n.lastStream = stream
 		n.streams++
 	}
 }
@@ -139,12 +152,12 @@ func (p *Plane) addUsage(at types.Time, in *RecordEvents, i int, f plane.Frame) 
 		return i
 	}
 	first := &in.Events[i]
-	k := p.keyOf(at, in.Tenant, first)
-	u := usage{window: k.window, due: k.due, late: k.late, dimension: first.Series.Dimension, labels: first.Series.Labels}
+	k := p.keyOf(at, in.Tenant, first.Time, first.Series.ID)
+	u := k.usage(&first.Series)
 	b := u.appendPrefix(p.payload[:0])
 	for ; i < len(in.Events) && len(b)+entrySize+recordPrefix <= len(p.payload); i++ {
 		e := &in.Events[i]
-		if e.Series.ID != first.Series.ID || p.fresh[i] && p.keyOf(at, in.Tenant, e) != k {
+		if e.Series.ID != first.Series.ID || p.fresh[i] && p.keyOf(at, in.Tenant, e.Time, e.Series.ID) != k {
 			break
 		}
 		if p.fresh[i] {

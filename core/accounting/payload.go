@@ -13,6 +13,7 @@ const (
 	kindReported uint8 = iota // a command recorded events; the usage that it recorded follows in the frame
 	kindUsage                 // events of one row
 	kindSlice                 // a slice was sealed
+	kindMetered               // usage of one row that the node counted itself
 	numKinds
 )
 
@@ -59,6 +60,8 @@ func parseReport(b []byte) (r Report, ok bool) {
 //
 //	late 1 · from 8 · to 8 · due 8 · dimension 1+n · labels 1+n · entries
 //	entry: name of the event 16 · content 16 · value 8
+//
+// Usage that the node counted itself has value 8 · events 8 in the place of the entries.
 type usage struct {
 	window            Window
 	due               types.Time
@@ -70,6 +73,7 @@ type usage struct {
 const (
 	usagePrefix = 1 + 3*8 + 1 + 1
 	entrySize   = 16 + 16 + 8
+	countSize   = 8 + 8
 )
 
 func (u *usage) appendPrefix(b []byte) []byte {
@@ -93,6 +97,22 @@ func appendEntry(b []byte, name types.NameHash, content types.RequestHash, value
 func parseUsage(b []byte) (u usage, ok bool) {
 	u, ok = parsePrefix(b)
 	return u, ok && len(u.entries) > 0 && len(u.entries)%entrySize == 0
+}
+
+// parseCount reads the payload of a record of either kind of usage, and what it adds up to; false also if that is too
+// large.
+func parseCount(kind uint8, b []byte) (u usage, c Count, ok bool) {
+	if kind == kindUsage {
+		if u, ok = parseUsage(b); ok {
+			c, ok = u.sum()
+		}
+		return u, c, ok
+	}
+	if u, ok = parsePrefix(b); !ok || len(u.entries) != countSize {
+		return u, c, false
+	}
+	c = Count{binary.LittleEndian.Uint64(u.entries), binary.LittleEndian.Uint64(u.entries[8:])}
+	return u, c, c.Events > 0
 }
 
 // parsePrefix reads everything before the entries, which it returns as they are.
@@ -123,6 +143,11 @@ func cutText(b []byte) (text, rest []byte, ok bool) {
 
 func (u *usage) key(t types.Tenant, s *Series) rowKey {
 	return rowKey{tenant: t, window: u.window, due: u.due, late: u.late, series: s.ID}
+}
+
+// usage is the payload of usage of a row, which is of a series, without entries.
+func (k *rowKey) usage(s *Series) usage {
+	return usage{window: k.window, due: k.due, late: k.late, dimension: s.Dimension, labels: s.Labels}
 }
 
 // sum returns what the entries add up to; false if that is too large.

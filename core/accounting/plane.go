@@ -87,23 +87,34 @@ func New(l Limits, seed types.Hash64) *Plane {
 // ID is that of the accounting plane.
 func (*Plane) ID() types.Plane { return types.PlaneAccounting }
 
-// Authorized requires the scope meter.
+// Authorized requires the scope meter, unless the node itself gives the command.
 func (*Plane) Authorized(at types.Time, keys *access.Keys, c command.Command) bool {
+	if _, own := c.(command.ByNode); own {
+		return true
+	}
 	return keys.Allows(at, c.Head().Caller, c.Head().Tenant, event.ScopeMeter)
 }
 
 // Cost is a ref for each event, and the records of all events.
 func (*Plane) Cost(c command.Command) command.Cost {
 	cost := command.Cost{Bytes: 2 * types.MaxRecord} // the report, and the eviction of old keys
-	in, ok := c.(*RecordEvents)
-	if !ok {
-		return cost
-	}
-	cost.Rows = len(in.Events)
-	for i := range in.Events {
-		cost.Bytes += recordPrefix + usagePrefix + entrySize + len(in.Events[i].Series.Dimension) + len(in.Events[i].Series.Labels)
+	switch in := c.(type) {
+	case *RecordEvents:
+		cost.Rows = len(in.Events)
+		for i := range in.Events {
+			cost.Bytes += usageBytes(&in.Events[i].Series, entrySize)
+		}
+	case *RecordMetered:
+		for i := range in.Metered {
+			cost.Bytes += usageBytes(&in.Metered[i].Series, countSize)
+		}
 	}
 	return cost
+}
+
+// usageBytes is the size of a record of usage of a series, with its entries.
+func usageBytes(s *Series, entries int) int {
+	return recordPrefix + usagePrefix + len(s.Dimension) + len(s.Labels) + entries
 }
 
 // Hash identifies the state.

@@ -73,6 +73,14 @@ func NewSeries(dimension string, labels []Label) (Series, error) {
 	return identifySeries([]byte(dimension), text), nil
 }
 
+// check returns ErrSeries if s cannot be from NewSeries. It reads no text.
+func (s *Series) check() error {
+	if len(s.Dimension) == 0 || len(s.Dimension) > MaxDimension || len(s.Labels) > MaxLabels || s.ID == (types.NameHash{}) {
+		return ErrSeries
+	}
+	return nil
+}
+
 // labelText returns the text of labels with values in the order of LabelNames.
 func labelText(values [5]string) (text []byte) {
 	for i, name := range LabelNames() {

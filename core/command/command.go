@@ -36,6 +36,13 @@ type WithRefs interface {
 	Refs(each func(ref types.NameHash, prior *PriorOutcome))
 }
 
+// ByNode is a command that the node gives itself. A drain rejects the requests of others first: such a command is
+// decided until the drain is aborted or has ended.
+type ByNode interface {
+	Command
+	ByNode()
+}
+
 // Cost is the space that a command reserves before it is decided.
 type Cost struct {
 	Rows  int // of the idempotency window: its key and its refs

@@ -32,7 +32,7 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 	switch {
 	case p == nil, c.ValidateFields() != nil:
 		return event.BadRequest
-	case !n.recovered, n.drain.Refusing():
+	case !n.recovered, n.drain.Refusing() && !n.takesWhileDraining(c):
 		return event.Unavailable
 	case n.held.Full():
 		return event.Busy
@@ -42,6 +42,12 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 		return event.Forbidden
 	}
 	return event.None
+}
+
+// takesWhileDraining reports whether c is decided although requests are rejected.
+func (n *Node) takesWhileDraining(c command.Command) bool {
+	_, own := c.(command.ByNode)
+	return own && n.drain.Phase() == types.Draining // one that is held when the drain is aborted gets its reply then
 }
 
 // resolveIdempotency finds the outcome of the key, or decides now. All that the outcome needs is

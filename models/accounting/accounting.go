@@ -36,13 +36,22 @@ type Event struct {
 	Undated           bool // an equal event may have another time
 }
 
-// A row is an event that was recorded, with its place in the books.
+// Metered is usage that the node counted itself. Nothing identifies it.
+type Metered struct {
+	Dimension, Labels string
+	Value             uint64
+	Events            int
+	Time              int64 // a later time than that of the node counts as now
+}
+
+// A row is usage that was recorded, with its place in the books.
 type row struct {
 	tenant            types.Tenant
 	dimension, labels string
 	from, to, due     int64
 	late              bool
 	value             uint64
+	events            int
 }
 
 // A Slice is sealed usage.
@@ -73,7 +82,7 @@ type Book struct {
 	Slices []Slice // all that were ever sealed
 
 	seen    []seen
-	open    []row // one for each event that is not sealed
+	open    []row // one for each event and each metered usage that is not sealed
 	streams []stream
 }
 
@@ -105,27 +114,43 @@ func (b *Book) Record(at int64, t types.Tenant, events []Event) (problems []Outc
 			problems = append(problems, InFuture)
 			continue
 		}
-		r := next.place(at, t, e)
-		next.open = append(next.open, r)
 		n.Recorded++
-		if r.late {
+		if next.place(at, e.Time, row{tenant: t, dimension: e.Dimension, labels: e.Labels, value: e.Value, events: 1}) {
 			n.Late++
 		}
-		if s := (stream{t, e.Dimension}); !slices.Contains(next.streams, s) {
-			next.streams = append(next.streams, s)
-		}
 	}
-	if next.overflows() {
-		problems = append(problems, Overflow)
-	}
-	if next.isFull(b, t) {
-		problems = append(problems, Capacity)
-	}
-	if len(problems) > 0 {
+	if problems = append(problems, next.limits(b, t)...); len(problems) > 0 {
 		return problems, Counts{}
 	}
 	*b = *next
 	return nil, n
+}
+
+// Meter counts metered usage at a time. If there are problems, it counts none of it and returns all problems.
+func (b *Book) Meter(at int64, t types.Tenant, usage []Metered) (problems []Outcome) {
+	next := &Book{b.Limits, b.Slices, b.seen, slices.Clone(b.open), slices.Clone(b.streams)}
+	for _, m := range usage {
+		if m.Time < at-b.Limits.MaxAge {
+			problems = append(problems, TooOld)
+			continue
+		}
+		next.place(at, min(m.Time, at), row{tenant: t, dimension: m.Dimension, labels: m.Labels, value: m.Value, events: m.Events})
+	}
+	if problems = append(problems, next.limits(b, t)...); len(problems) == 0 {
+		*b = *next
+	}
+	return problems
+}
+
+// limits returns the limits that b exceeds, with more usage of a tenant than before.
+func (b *Book) limits(before *Book, t types.Tenant) (problems []Outcome) {
+	if b.overflows() {
+		problems = append(problems, Overflow)
+	}
+	if b.isFull(before, t) {
+		problems = append(problems, Capacity)
+	}
+	return problems
 }
 
 func sameContent(a, b Event) bool {
@@ -138,18 +163,22 @@ func sameContent(a, b Event) bool {
 	return a == b
 }
 
-// place says where the usage of an event is counted.
-func (b *Book) place(at int64, t types.Tenant, e Event) row {
-	from := e.Time / b.Limits.Window * b.Limits.Window
-	r := row{tenant: t, dimension: e.Dimension, labels: e.Labels, from: from, to: from + b.Limits.Window, value: e.Value}
+// place adds usage of a time, which is recorded at at, and reports whether it is late.
+func (b *Book) place(at, of int64, r row) (late bool) {
+	r.from = of / b.Limits.Window * b.Limits.Window
+	r.to = r.from + b.Limits.Window
 	if r.due = r.to + b.Limits.Grace; r.due <= at {
 		r.late, r.due = true, at/b.Limits.Window*b.Limits.Window+b.Limits.Window+b.Limits.Grace
 	}
-	return r
+	b.open = append(b.open, r)
+	if s := (stream{r.tenant, r.dimension}); !slices.Contains(b.streams, s) {
+		b.streams = append(b.streams, s)
+	}
+	return r.late
 }
 
 func sameRow(a, b row) bool {
-	a.value, b.value = 0, 0
+	a.value, b.value, a.events, b.events = 0, 0, 0, 0
 	return a == b
 }
 
@@ -217,18 +246,18 @@ func (b *Book) Seal(at int64, most int) []Slice {
 	})
 	var last row
 	for _, r := range due {
-		slice := func(r row) row { return row{r.tenant, r.dimension, "", r.from, r.to, r.due, r.late, 0} }
+		slice := func(r row) row { return row{r.tenant, r.dimension, "", r.from, r.to, r.due, r.late, 0, 0} }
 		n := len(b.Slices)
 		fresh := n == before || slice(r) != slice(last)
 		if !fresh {
 			s := &b.Slices[n-1]
 			if row := &s.Rows[len(s.Rows)-1]; row.Labels == r.labels {
 				row.Value += r.value
-				row.Events++
+				row.Events += r.events
 				continue
 			}
 			if fresh = len(s.Rows) == most; !fresh {
-				s.Rows = append(s.Rows, Row{r.labels, r.value, 1})
+				s.Rows = append(s.Rows, Row{r.labels, r.value, r.events})
 				continue
 			}
 		}
@@ -239,7 +268,7 @@ func (b *Book) Seal(at int64, most int) []Slice {
 				seq++
 			}
 		}
-		b.Slices = append(b.Slices, Slice{r.tenant, r.dimension, seq, r.late, r.from, r.to, []Row{{r.labels, r.value, 1}}})
+		b.Slices = append(b.Slices, Slice{r.tenant, r.dimension, seq, r.late, r.from, r.to, []Row{{r.labels, r.value, r.events}}})
 	}
 	return b.Slices[before:]
 }
@@ -255,7 +284,7 @@ func (b *Book) Total(t types.Tenant, dimension, labels string, from int64) (valu
 	}
 	for _, r := range b.open {
 		if r.tenant == t && r.dimension == dimension && r.from == from && r.labels == labels {
-			value, events = value+r.value, events+1
+			value, events = value+r.value, events+r.events
 		}
 	}
 	return value, events

@@ -1,0 +1,128 @@
+package accounting
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"macronode/core/command"
+	"macronode/core/types"
+)
+
+// A Request is a served request.
+type Request struct {
+	Tenant  types.Tenant
+	At      types.Time // when it ended
+	Service string     // labels; each must be the value of a label
+	Method  string
+	Route   string
+	In, Out uint64 // bytes of the bodies
+}
+
+// A Meter adds up requests until the node records them. It is volatile: a crash loses what it has.
+//
+// It is no part of the node's state: requests must not wait for the node to be counted.
+type Meter struct {
+	window time.Duration
+	limit  int // most rows
+	rows   map[meterKey]metered
+}
+
+// A meterKey identifies the requests that are counted together.
+type meterKey struct {
+	tenant                 types.Tenant
+	from                   types.Time // of the window
+	service, method, route string
+}
+
+func (k meterKey) compare(o meterKey) int {
+	return cmp.Or(cmp.Compare(k.tenant, o.tenant), cmp.Compare(k.from, o.from), cmp.Compare(k.service, o.service), cmp.Compare(k.method, o.method), cmp.Compare(k.route, o.route))
+}
+
+// metered is what requests add up to.
+type metered struct{ requests, in, out uint64 }
+
+func (m *metered) add(o metered) {
+	m.requests, m.in, m.out = m.requests+o.requests, m.in+o.in, m.out+o.out
+}
+
+// A MeteredUsage is what a Meter hands over: the command that records it, and what Return needs.
+type MeteredUsage struct {
+	Command  RecordMetered
+	Requests uint64 // that it is the sum of
+	rows     []meteredRow
+}
+
+type meteredRow struct {
+	meterKey
+	metered
+}
+
+// NewMeter returns a meter of windows of a length, which has at most limit rows.
+func NewMeter(window time.Duration, limit int) *Meter {
+	return &Meter{window: window, limit: limit, rows: make(map[meterKey]metered)}
+}
+
+// Add counts a request. It returns false if there is no room, and then it counts nothing. A sum of bytes above 2^64-1
+// is not possible: it would take centuries between two calls of Take.
+func (m *Meter) Add(r Request) bool {
+	length := types.Time(m.window / time.Millisecond)
+	return m.add(meterKey{r.Tenant, max(1, r.At-r.At%length), r.Service, r.Method, r.Route}, metered{1, r.In, r.Out})
+}
+
+func (m *Meter) add(k meterKey, more metered) bool {
+	sum, exists := m.rows[k]
+	if !exists && len(m.rows) >= m.limit {
+		return false
+	}
+	sum.add(more)
+	m.rows[k] = sum
+	return true
+}
+
+// Take returns what was counted since the last call, in commands without tickets, and forgets it.
+func (m *Meter) Take() (all []*MeteredUsage) {
+	var last *MeteredUsage
+	for _, k := range slices.SortedFunc(maps.Keys(m.rows), meterKey.compare) {
+		if last == nil || last.Command.Tenant != k.tenant || len(last.Command.Metered)+3 > MaxMetered {
+			last = &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: k.tenant}}}
+			all = append(all, last)
+		}
+		last.add(k, m.rows[k])
+	}
+	clear(m.rows)
+	for _, u := range all {
+		u.Command.Sort()
+	}
+	return all
+}
+
+// add adds the rows of a key: its requests, and its bytes if there are any.
+func (u *MeteredUsage) add(k meterKey, sum metered) {
+	u.rows = append(u.rows, meteredRow{k, sum})
+	u.Requests += sum.requests
+	labels := []Label{{"service", k.service}, {"method", k.method}, {"route", k.route}}
+	for _, d := range [...]struct {
+		dimension string
+		value     uint64
+	}{{"requests", sum.requests}, {"bytes_in", sum.in}, {"bytes_out", sum.out}} {
+		if d.value == 0 {
+			continue
+		}
+		s, err := NewSeries(d.dimension, labels)
+		types.Assert(err == nil, "accounting: a request with an invalid label was counted")
+		u.Command.Metered = append(u.Command.Metered, Metered{s, k.from, Count{d.value, sum.requests}})
+	}
+}
+
+// Return counts again what was not recorded. It returns the number of requests for which there is no room any more:
+// they are lost.
+func (m *Meter) Return(u *MeteredUsage) (lost uint64) {
+	for _, r := range u.rows {
+		if !m.add(r.meterKey, r.metered) {
+			lost += r.requests
+		}
+	}
+	return lost
+}

@@ -1,0 +1,94 @@
+package accounting
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/plane"
+	"macronode/core/types"
+)
+
+// MaxMetered is the number of rows of one RecordMetered.
+const MaxMetered = 1024
+
+// ErrMetered means that a RecordMetered has an API key, an idempotency key, no rows or too many, or an invalid row.
+var ErrMetered = errors.New("metered: must be 1..1024 rows of series, with a time and at least one event, and no key")
+
+// Metered is usage that the node counted itself.
+type Metered struct {
+	Series Series
+	Time   types.Time // in the window; a time that the node has not reached counts as now
+	Count
+}
+
+// RecordMetered counts usage that the node counted itself. All of it is recorded, or none. Its problems are
+// EventTooOld, UsageOverflow and UsageCapacity.
+//
+// Nothing identifies its rows: a command whose outcome is unknown must not be repeated.
+type RecordMetered struct {
+	command.Header
+	Metered []Metered // in the order of Sort
+}
+
+var _ command.ByNode = (*RecordMetered)(nil)
+
+// Plane is the accounting plane.
+func (*RecordMetered) Plane() types.Plane { return types.PlaneAccounting }
+
+// ByNode marks the command as one of the node.
+func (*RecordMetered) ByNode() {}
+
+// ValidateFields returns ErrMetered if c is invalid.
+func (c *RecordMetered) ValidateFields() error {
+	if c.Caller != 0 || len(c.Key.Text) > 0 || len(c.Metered) == 0 || len(c.Metered) > MaxMetered {
+		return ErrMetered
+	}
+	for i := range c.Metered {
+		if m := &c.Metered[i]; m.Series.check() != nil || m.Time <= 0 || m.Events == 0 {
+			return ErrMetered
+		}
+	}
+	return nil
+}
+
+// Sort puts the rows in the order that the command needs: by dimension, labels and time.
+func (c *RecordMetered) Sort() {
+	slices.SortFunc(c.Metered, func(a, b Metered) int {
+		return cmp.Or(slices.Compare(a.Series.Dimension, b.Series.Dimension), slices.Compare(a.Series.Labels, b.Series.Labels), cmp.Compare(a.Time, b.Time))
+	})
+}
+
+// decideMetered records all rows, or none.
+func (p *Plane) decideMetered(at types.Time, in *RecordMetered, f plane.Frame, reply *event.Reply) {
+	var need needs
+	for i := range in.Metered {
+		m := &in.Metered[i]
+		if m.Time < at.Add(-MaxAge) {
+			reply.Problem = event.EventTooOld
+			return
+		}
+		if !need.add(p, p.meteredKey(at, in.Tenant, m), m.Series.stream, m.Value) {
+			reply.Problem = event.UsageOverflow
+			return
+		}
+	}
+	if !p.hasRoom(in.Tenant, &need) {
+		reply.Problem = event.UsageCapacity
+		return
+	}
+	for i := range in.Metered {
+		m := &in.Metered[i]
+		k := p.meteredKey(at, in.Tenant, m)
+		u := k.usage(&m.Series)
+		b := binary.LittleEndian.AppendUint64(u.appendPrefix(p.payload[:0]), m.Value)
+		reply.Position = p.add(f, in.Tenant, kindMetered, binary.LittleEndian.AppendUint64(b, m.Events))
+	}
+}
+
+func (p *Plane) meteredKey(at types.Time, t types.Tenant, m *Metered) rowKey {
+	return p.keyOf(at, t, min(m.Time, at), m.Series.ID)
+}
