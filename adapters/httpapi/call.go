@@ -63,6 +63,7 @@ type call struct {
 	txID         types.TxID
 	trace        ProxyTrace
 	proxyRoute   string           // the name of the proxy route; empty: none
+	routeLabel   string           // of the proxy route in usage; empty: none
 	isAdmitted   bool             // admission was asked, or the call was rejected instead
 	isTruncated  bool             // the response began and was not completed
 	detail       string           // why the call was rejected after admission, for logs

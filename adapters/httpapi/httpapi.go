@@ -24,6 +24,7 @@ import (
 	"macronode/adapters/httpcheck"
 	"macronode/adapters/objectstore"
 	"macronode/adapters/s3"
+	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -52,7 +53,9 @@ type Config struct {
 	Region string // of the S3 interface
 
 	Meter Meter
-	Audit Audit // nil: uses of keys are not recorded
+	// Metered takes each request of an API key that was served, when it has ended; nil: usage is not metered.
+	Metered func(accounting.Request)
+	Audit   Audit // nil: uses of keys are not recorded
 	// Decisions records the decision of each request; may be nil.
 	Decisions          interface{ Keep(d Decision) }
 	Snapshot           ConfigSnapshot                // used until SetSnapshot
@@ -103,15 +106,15 @@ func New(c Config) *API {
 		a.addRoute(r)
 	}
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.otherEndpoints[method] = &endpoint{name: "other"}
+		a.otherEndpoints[method] = &endpoint{name: "other", service: serviceOf("other")}
 		a.meter(a.otherEndpoints[method], method)
 	}
 	a.proxyEndpoints = make(map[string]*endpoint)
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.proxyEndpoints[method] = &endpoint{name: "proxy", facet: types.FacetProxy, meanBytes: 16 << 10}
+		a.proxyEndpoints[method] = &endpoint{name: "proxy", service: "gateway", facet: types.FacetProxy, meanBytes: 16 << 10}
 		a.meter(a.proxyEndpoints[method], method)
 	}
-	a.stream = &endpoint{name: "stream"}
+	a.stream = &endpoint{name: "stream", service: serviceOf("stream")}
 	a.meter(a.stream, http.MethodGet)
 	return a
 }
@@ -178,6 +181,7 @@ func routes() []route {
 // An endpoint is one endpoint of the API, with its metrics.
 type endpoint struct {
 	name      string
+	service   string // in usage
 	facet     types.Facet
 	number    uint16 // from 1, in the order of the document; 0: not in the document
 	meanBytes uint32 // estimate of the size of a response
@@ -191,7 +195,7 @@ func (a *API) meter(e *endpoint, method string) {
 
 func (a *API) addRoute(r route) {
 	a.routeCount++
-	e := &endpoint{name: r.name, number: a.routeCount, facet: types.FacetWallet, meanBytes: 1 << 10}
+	e := &endpoint{name: r.name, service: serviceOf(r.name), number: a.routeCount, facet: types.FacetWallet, meanBytes: 1 << 10}
 	switch r.name {
 	case "put_object", "post_object", "get_object": // transfers take long
 		e.facet, e.meanBytes = types.FacetStorage, 64<<10
@@ -256,6 +260,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, e *endpoint, serve 
 		k.endpoint.answered(time.Since(k.startedAt), k.status, k.id[:])
 		a.recordAudit(k)
 		k.recordDecision()
+		k.recordUsage()
 		if cut {
 			panic(http.ErrAbortHandler) // the connection must end
 		}

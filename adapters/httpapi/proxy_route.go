@@ -20,6 +20,7 @@ type ProxyRouter interface {
 // A ProxyRoute is the route of a request to an upstream.
 type ProxyRoute struct {
 	Name     string // of the route, as shown in decisions
+	Label    string // of the route in usage
 	Number   uint16 // of the route, from 0
 	NeedsKey bool   // an API key is needed
 	Deadline time.Duration
@@ -80,7 +81,7 @@ func (a *API) serveProxied(k *call) {
 		k.fail(err)
 		return
 	}
-	k.proxyRoute = route.Name
+	k.proxyRoute, k.routeLabel = route.Name, route.Label
 	if route.SetHeader != nil {
 		route.SetHeader(k.Header())
 	}

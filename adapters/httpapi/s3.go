@@ -42,7 +42,7 @@ func (a *API) ServeS3(h *s3.Handler) http.Handler {
 	endpoints := make([]*endpoint, 0, len(s3.Ops()))
 	for _, op := range s3.Ops() {
 		name, method := S3Operation(op)
-		d := &endpoint{name: name, facet: types.FacetStorage, meanBytes: 1 << 10}
+		d := &endpoint{name: name, service: serviceStorage, facet: types.FacetStorage, meanBytes: 1 << 10}
 		switch {
 		case op.Lists():
 			d.facet, d.meanBytes = types.FacetQuery, 16<<10

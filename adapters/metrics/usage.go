@@ -1,5 +1,10 @@
 package metrics
 
+// Metered counts requests that the node metered, with their outcome.
+func (w *Wallet) Metered(outcome string, requests uint64) {
+	w.of.counter("metered_requests_total", outcome).Add(float64(requests))
+}
+
 // Usage counts the events of a request: the new ones, those that were recorded before, and of the new ones those that
 // came late.
 func (w *Wallet) Usage(recorded, duplicate, late uint64) {

@@ -6,6 +6,7 @@ var Locks = []Lock{
 	{Name: "archive blocks", Where: "adapters/archive.Archive.mu", Guards: "the cache of decompressed blocks"},
 	{Name: "access queue", Where: "adapters/accesslog.Log.mu", Guards: "the queue and its counters"},
 	{Name: "audit queue", Where: "adapters/audit.Log.mu", Guards: "the queue, and whether the log has ended"},
+	{Name: "metering", Where: "adapters/metering.Recorder.mu", Guards: "what was counted since the last flush"},
 	{Name: "decisions", Where: "adapters/decisions.Ring.mu", Guards: "the most recent decisions"},
 	{Name: "pass", Where: "adapters/loop.admissionSlot.mu", Guards: "the waiter for one decision"},
 	{Name: "child", Where: "adapters/services.child.mu", Guards: "the current run and its counters"},

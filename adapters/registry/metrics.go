@@ -156,6 +156,8 @@ var Metrics = []Metric{
 
 	{Name: "usage_events_total", Type: Counter, Help: "Usage events of requests that were accepted: recorded, or recorded before (duplicate).", Labels: []Label{{"outcome", []string{"recorded", "duplicate"}}}},
 	{Name: "late_events_total", Type: Counter, Help: "Recorded usage events that came after the seal of their window. They are in a correction."},
+	{Name: "metered_requests_total", Type: Counter, Help: "Requests that the node metered, by outcome: recorded; lost, because there was no room or the node rejects them for ever; unknown, recorded or not.",
+		Labels: []Label{{"outcome", []string{"recorded", "lost", "unknown"}}}},
 	{Name: "usage_rows", Type: Gauge, Help: "Rows of usage that are not sealed.", Sampled: true},
 	{Name: "usage_streams", Type: Gauge, Help: "Dimensions of all tenants that ever had usage.", Sampled: true},
 	{Name: "usage_seal_lag_seconds", Type: Gauge, Help: "Time since the seal of the oldest window that is due and not sealed; 0 if there is none.", Sampled: true},

@@ -192,7 +192,7 @@ func (l *life) journal(before, after *View, s *Step) error {
 // none of its own.
 func takesNothing(before *View, s *Step) bool {
 	if in, ok := s.In.(*event.Execute); ok && before.Phase == types.Draining {
-		if _, own := in.Command.(command.ByNode); own {
+		if own, ok := in.Command.(command.ByNode); ok && own.ByNode() {
 			return false
 		}
 	}

@@ -14,7 +14,7 @@ import (
 type Request struct {
 	Tenant  types.Tenant
 	At      types.Time // when it ended
-	Service string     // labels; each must be the value of a label
+	Service string     // labels: valid ones of a series, in lower case
 	Method  string
 	Route   string
 	In, Out uint64 // bytes of the bodies
@@ -38,6 +38,17 @@ type meterKey struct {
 
 func (k meterKey) compare(o meterKey) int {
 	return cmp.Or(cmp.Compare(k.tenant, o.tenant), cmp.Compare(k.from, o.from), cmp.Compare(k.service, o.service), cmp.Compare(k.method, o.method), cmp.Compare(k.route, o.route))
+}
+
+// labels returns the labels of the series.
+func (k *meterKey) labels() []Label {
+	return []Label{{"service", k.service}, {"method", k.method}, {"route", k.route}}
+}
+
+// valid reports whether the labels are those of a series.
+func (k *meterKey) valid() bool {
+	_, err := NewSeries("requests", k.labels())
+	return err == nil
 }
 
 // metered is what requests add up to.
@@ -64,7 +75,7 @@ func NewMeter(window time.Duration, limit int) *Meter {
 	return &Meter{window: window, limit: limit, rows: make(map[meterKey]metered)}
 }
 
-// Add counts a request. It returns false if there is no room, and then it counts nothing. A sum of bytes above 2^64-1
+// Add counts a request. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
 // is not possible: it would take centuries between two calls of Take.
 func (m *Meter) Add(r Request) bool {
 	length := types.Time(m.window / time.Millisecond)
@@ -73,7 +84,7 @@ func (m *Meter) Add(r Request) bool {
 
 func (m *Meter) add(k meterKey, more metered) bool {
 	sum, exists := m.rows[k]
-	if !exists && len(m.rows) >= m.limit {
+	if !exists && (len(m.rows) >= m.limit || !k.valid()) {
 		return false
 	}
 	sum.add(more)
@@ -102,7 +113,6 @@ func (m *Meter) Take() (all []*MeteredUsage) {
 func (u *MeteredUsage) add(k meterKey, sum metered) {
 	u.rows = append(u.rows, meteredRow{k, sum})
 	u.Requests += sum.requests
-	labels := []Label{{"service", k.service}, {"method", k.method}, {"route", k.route}}
 	for _, d := range [...]struct {
 		dimension string
 		value     uint64
@@ -110,7 +120,7 @@ func (u *MeteredUsage) add(k meterKey, sum metered) {
 		if d.value == 0 {
 			continue
 		}
-		s, err := NewSeries(d.dimension, labels)
+		s, err := NewSeries(d.dimension, k.labels())
 		types.Assert(err == nil, "accounting: a request with an invalid label was counted")
 		u.Command.Metered = append(u.Command.Metered, Metered{s, k.from, Count{d.value, sum.requests}})
 	}

@@ -39,8 +39,8 @@ var _ command.ByNode = (*RecordMetered)(nil)
 // Plane is the accounting plane.
 func (*RecordMetered) Plane() types.Plane { return types.PlaneAccounting }
 
-// ByNode marks the command as one of the node.
-func (*RecordMetered) ByNode() {}
+// ByNode is true: no request can be one.
+func (*RecordMetered) ByNode() bool { return true }
 
 // ValidateFields returns ErrMetered if c is invalid.
 func (c *RecordMetered) ValidateFields() error {

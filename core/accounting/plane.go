@@ -89,7 +89,7 @@ func (*Plane) ID() types.Plane { return types.PlaneAccounting }
 
 // Authorized requires the scope meter, unless the node itself gives the command.
 func (*Plane) Authorized(at types.Time, keys *access.Keys, c command.Command) bool {
-	if _, own := c.(command.ByNode); own {
+	if own, ok := c.(command.ByNode); ok && own.ByNode() {
 		return true
 	}
 	return keys.Allows(at, c.Head().Caller, c.Head().Tenant, event.ScopeMeter)

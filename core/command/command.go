@@ -36,11 +36,12 @@ type WithRefs interface {
 	Refs(each func(ref types.NameHash, prior *PriorOutcome))
 }
 
-// ByNode is a command that the node gives itself. A drain rejects the requests of others first: such a command is
-// decided until the drain is aborted or has ended.
+// ByNode is a command that the node itself may give. While the node drains, a command is rejected unless ByNode
+// returns true: then it is accepted until the drain is aborted or has ended, because it records what the node has
+// already done.
 type ByNode interface {
 	Command
-	ByNode()
+	ByNode() bool
 }
 
 // Cost is the space that a command reserves before it is decided.

@@ -44,10 +44,11 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 	return event.None
 }
 
-// takesWhileDraining reports whether c is decided although requests are rejected.
+// takesWhileDraining reports whether c is a command of the node itself, which a drain accepts. An abort replies to all
+// that wait, so it accepts none.
 func (n *Node) takesWhileDraining(c command.Command) bool {
-	_, own := c.(command.ByNode)
-	return own && n.drain.Phase() == types.Draining // one that is held when the drain is aborted gets its reply then
+	own, ok := c.(command.ByNode)
+	return ok && own.ByNode() && n.drain.Phase() == types.Draining
 }
 
 // resolveIdempotency finds the outcome of the key, or decides now. All that the outcome needs is

@@ -34,6 +34,9 @@ func (s *Server) makeAPI() {
 		Audit: auditSink{s.audit}, Log: s.log,
 		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
 	c.Authenticated = httpserver.MarkAuthenticated
+	if s.metering != nil {
+		c.Metered = s.metering.Count
+	}
 	a := httpapi.New(c)
 	s.api.Store(a)
 	s.gauges.add("large_bodies", a.LargeBodies)

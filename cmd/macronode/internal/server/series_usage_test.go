@@ -82,5 +82,6 @@ func init() {
 		}
 		return 5, nil
 	}
+	causes["metered_requests_total"] = func(m *metered, l []string) (float64, testkit.Moves) { m.meter.Metered(l[0], 4); return 4, nil }
 	causes["late_events_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.Usage(0, 0, 2); return 2, nil }
 }

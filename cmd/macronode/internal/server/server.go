@@ -21,6 +21,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/index"
 	"macronode/adapters/loop"
+	"macronode/adapters/metering"
 	"macronode/adapters/metrics"
 	"macronode/adapters/nodedir"
 	"macronode/adapters/proxy"
@@ -65,11 +66,12 @@ type Server struct {
 	announced    atomic.Bool                 // the log says that the node is ready
 
 	// Set by openDirectory.
-	store   *journalStore
-	objects *objectFiles
-	index   *index.Indexer
-	audit   *audit.Log
-	s3      s3Interface
+	store    *journalStore
+	objects  *objectFiles
+	index    *index.Indexer
+	metering *metering.Recorder // nil: requests are not metered
+	audit    *audit.Log
+	s3       s3Interface
 }
 
 // newServer returns a server with the first configuration. It reads the files that the configuration names, and touches nothing else.
@@ -107,6 +109,7 @@ func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) {
 	s.runFile.dir = dir
 	s.store = newJournalStore(dir, lock, s.start, &s.inbox, s.metrics, s.log)
 	s.objects = newObjectFiles(s.start, s.store, &s.inbox, s.metrics, s.log)
+	s.metering = s.newMetering()
 	s.audit = audit.New(string(dir), s.start.Audit, s.log)
 	s.index = index.New(index.Config{Dir: filepath.Join(string(dir), datadir.Index), TTL: s.start.Index.TTL, Log: s.log,
 		Limits:  s.start.Index.Limits,
@@ -150,7 +153,7 @@ func (s *Server) addServices() {
 	})
 	s.services.Add(types.ServiceAdmin, s.listeners.service(s.listeners.admin(), s.gauges.adminListener(), s.adminHandler, func(r *nodedir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
 	public := s.listeners.service(s.listeners.public(), s.gauges.publicListener(), s.publicHandler, func(r *nodedir.Run) *string { return &r.Listen.HTTP }, s.drainTunnels)
-	s.services.Add(types.ServiceHTTP, together(public, s.s3Listener()...))
+	s.services.Add(types.ServiceHTTP, s.metered(together(public, s.s3Listener()...)))
 }
 
 // doService carries out a command of the supervisor. The listeners have started before the core: their first start is skipped.

@@ -38,7 +38,7 @@ func (p *upstreamProxy) Match(r *http.Request) (httpapi.ProxyRoute, event.Proble
 		return httpapi.ProxyRoute{Detail: m.Detail}, why
 	}
 	of := &p.routes[m.Route]
-	return httpapi.ProxyRoute{Name: of.Name, Number: uint16(of.Number), NeedsKey: of.Key, Deadline: of.Deadline, Preflight: m.Preflight,
+	return httpapi.ProxyRoute{Name: of.Name, Label: of.Label, Number: uint16(of.Number), NeedsKey: of.Key, Deadline: of.Deadline, Preflight: m.Preflight,
 		SetHeader: func(h http.Header) { m.SetHeader(h, r) },
 		Serve: func(w http.ResponseWriter, r *http.Request, of types.Flow, to *httpapi.ProxyTrace) {
 			c := &proxy.Trace{Flow: of}

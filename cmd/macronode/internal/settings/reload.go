@@ -58,6 +58,7 @@ type Admin struct {
 // Route are those of a route that the public API needs before it sends a request on.
 type Route struct {
 	Name     string // as decisions show it
+	Label    string // in usage
 	Number   int
 	Key      bool // a caller must show an API key
 	Deadline time.Duration
@@ -89,7 +90,7 @@ func newReload(c *config.Config, n Numbers, before *Reload) (s Reload, err error
 	s.Face = httpapi.ConfigSnapshot{Version: Version(c), Quotas: policies(c, n), Trusted: c.HTTP.TrustedProxies}
 	for i := range c.Routes {
 		r := &c.Routes[i]
-		s.Routes = append(s.Routes, Route{Name: routeName(c, i), Number: n.route[i], Key: r.WantsKey(), Deadline: r.Deadline})
+		s.Routes = append(s.Routes, Route{Name: routeName(c, i), Label: routeLabel(r), Number: n.route[i], Key: r.WantsKey(), Deadline: r.Deadline})
 	}
 	s.Counted = namesToCount(c, s.Face.Quotas)
 	s.Memory, s.Level, s.Access = MemoryBound(c), LogLevel(c.Log), c.Log.Access

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -91,6 +92,11 @@ func routeName(c *config.Config, i int) string {
 		return name + ", " + place
 	}
 	return place
+}
+
+// routeLabel returns the name of a route in usage: its name, that of its upstream, or proxy.
+func routeLabel(r *config.Route) string {
+	return strings.ToLower(cmp.Or(r.Name, r.Upstream, "proxy"))
 }
 
 // routeOf returns a route as the proxy needs it.

@@ -84,6 +84,8 @@ var keyChanges = []keyChange{
 	{"accounting.max_dimensions_per_tenant", "", 1087},
 	{"accounting.window", "", "11m"},
 	{"accounting.grace", "", "19s"},
+	{"accounting.meter_requests", "", false},
+	{"accounting.flush_interval", "", "5s"},
 	{"api_keys", "", 547},
 	{"journal.min_free_bytes", "", "66MiB"},
 	{"journal.max_unsynced_bytes", "", "6MiB"},

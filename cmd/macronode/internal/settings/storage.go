@@ -30,6 +30,14 @@ func usageLimits(c *config.Config) accounting.Limits {
 		Window: u.Window, Grace: u.Grace}
 }
 
+// metering returns the time between two records of metered requests; 0 if requests are not metered.
+func metering(c *config.Config) time.Duration {
+	if !c.Usage.Metered {
+		return 0
+	}
+	return c.Usage.Flush
+}
+
 // price returns the price of a write of an object.
 func price(c *config.Config) flow.Price {
 	p := &c.Storage.Price

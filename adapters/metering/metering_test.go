@@ -1,0 +1,156 @@
+package metering_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"macronode/adapters/metering"
+	"macronode/core/accounting"
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// A fakeNode records commands, or rejects them.
+type fakeNode struct {
+	mu       sync.Mutex
+	reply    func() (event.Reply, bool)
+	recorded uint64 // requests
+	unsure   uint64 // requests with an unknown outcome
+}
+
+func (n *fakeNode) execute(_ context.Context, c command.Command) (event.Reply, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	in := c.(*accounting.RecordMetered)
+	requests := uint64(0)
+	for _, m := range in.Metered {
+		if string(m.Series.Dimension) == "requests" {
+			requests += m.Value
+		}
+	}
+	r, ok := n.reply()
+	switch {
+	case ok && r.Problem == event.None:
+		n.recorded += requests
+	case ok && r.Problem == event.OutcomeUnknown:
+		n.unsure += requests
+	}
+	return r, ok
+}
+
+// has returns the number of recorded requests.
+func (n *fakeNode) has() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.recorded
+}
+
+func newRecorder(n *fakeNode) (*metering.Recorder, map[metering.Outcome]uint64) {
+	var mu sync.Mutex
+	ended := map[metering.Outcome]uint64{}
+	return metering.New(metering.Config{Window: time.Minute, Interval: time.Second, Execute: n.execute, Log: slog.New(slog.DiscardHandler),
+		Ended: func(o metering.Outcome, requests uint64) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended[o] += requests
+		}}), ended
+}
+
+func request(tenant types.Tenant, route string) accounting.Request {
+	return accounting.Request{Tenant: tenant, At: 1_700_000_000_000, Service: "gateway", Method: "get", Route: route, In: 1, Out: 2}
+}
+
+// TestEachRequestIsCountedOnce: whatever the node answers, each request has one outcome, and what is recorded is what
+// the recorder says.
+func TestEachRequestIsCountedOnce(t *testing.T) {
+	replies := []event.Problem{event.None, event.None, event.OutcomeUnknown, event.Busy, event.Unavailable, event.UsageCapacity, event.EventTooOld, event.UsageOverflow, event.BadRequest}
+	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	n := &fakeNode{reply: func() (event.Reply, bool) {
+		i := rnd.IntN(len(replies) + 1)
+		if i == len(replies) {
+			return event.Reply{}, false
+		}
+		return event.Reply{Problem: replies[i]}, true
+	}}
+	m, ended := newRecorder(n)
+	total := uint64(0)
+	for range 200 {
+		var g sync.WaitGroup
+		for tenant := range types.Tenant(12) {
+			g.Go(func() {
+				for range 5 {
+					m.Count(request(1+tenant, "r"))
+				}
+			})
+			total += 5
+		}
+		m.Flush(t.Context())
+		g.Wait()
+	}
+	n.reply = func() (event.Reply, bool) { return event.Reply{}, true }
+	m.Flush(t.Context())
+	if ended[metering.Recorded] != n.recorded || ended[metering.Unknown] != n.unsure || n.recorded+n.unsure+ended[metering.Lost] != total {
+		t.Errorf("%d requests: recorded %d, unknown %d; the recorder has %v", total, n.recorded, n.unsure, ended)
+	}
+	for _, o := range []metering.Outcome{metering.Recorded, metering.Unknown, metering.Lost} {
+		if ended[o] == 0 {
+			t.Errorf("never %s", o)
+		}
+	}
+}
+
+// TestRequestsWithoutRoomAreLost: beyond the limit of rows, requests are counted as lost.
+func TestRequestsWithoutRoomAreLost(t *testing.T) {
+	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
+	m, ended := newRecorder(n)
+	for i := range metering.MaxRows + 3 {
+		m.Count(request(types.Tenant(1+i), "r"))
+	}
+	m.Count(request(1, "r")) // its row exists
+	if ended[metering.Lost] != 3 {
+		t.Errorf("%d are lost, want 3", ended[metering.Lost])
+	}
+	m.Flush(t.Context())
+	if n.recorded != metering.MaxRows+1 {
+		t.Errorf("%d are recorded", n.recorded)
+	}
+}
+
+// TestRunFlushesEachInterval: usage is recorded an interval after it was counted, and the end of Run does not cancel
+// a flush.
+func TestRunFlushesEachInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
+		m, _ := newRecorder(n)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			m.Run(ctx, t.Context())
+		}()
+		m.Count(request(1, "r"))
+		time.Sleep(time.Second - 1)
+		synctest.Wait()
+		if n.has() != 0 {
+			t.Error("recorded before the interval has passed")
+		}
+		time.Sleep(2)
+		synctest.Wait()
+		if n.has() != 1 {
+			t.Errorf("%d recorded after the interval", n.has())
+		}
+		stop()
+		<-ended
+		m.Count(request(1, "r"))
+		m.Flush(t.Context())
+		if n.has() != 2 {
+			t.Errorf("%d recorded after the last flush", n.has())
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package accounting_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/accounting"
+	"macronode/core/types"
+)
+
+// TestMeterLosesNothing: what a meter hands over and did not get back is what was added, without what it refused; and
+// its commands are valid.
+func TestMeterLosesNothing(t *testing.T) {
+	seen := map[string]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		limit := rapid.SampledFrom([]int{1, 5, 5000}).Draw(r, "limit")
+		m := accounting.NewMeter(time.Minute, limit)
+		var want, got [3]uint64 // requests, bytes in and out
+		for range rapid.IntRange(1, 20).Draw(r, "flushes") {
+			for i := range rapid.IntRange(0, 1800).Draw(r, "requests") {
+				q := accounting.Request{Tenant: types.Tenant(1 + i%3), At: types.Time(1_700_000_000_000 + 40_000*(i%2)), Service: "wallet", Method: "post",
+					Route: string(rune('a'+i%17)) + string(rune('a'+i/17%26)), In: uint64(i % 2), Out: uint64(i % 3)}
+				if i%700 == 699 {
+					if q.Route += "!"; m.Add(q) {
+						r.Fatal("an invalid label is counted")
+					}
+					continue
+				}
+				if !m.Add(q) {
+					seen["full"]++
+					continue
+				}
+				want = [...]uint64{want[0] + 1, want[1] + q.In, want[2] + q.Out}
+			}
+			for _, u := range m.Take() {
+				if err := u.Command.ValidateFields(); err != nil {
+					r.Fatalf("%v: %d rows", err, len(u.Command.Metered))
+				}
+				if len(u.Command.Metered) > accounting.MaxMetered-3 {
+					seen["several commands"]++
+				}
+				if rapid.IntRange(0, 2).Draw(r, "refused") == 0 {
+					if m.Return(u) > 0 {
+						r.Fatal("no room for what was taken")
+					}
+					seen["returned"]++
+					continue
+				}
+				got = sums(got, u)
+			}
+		}
+		for _, u := range m.Take() {
+			got = sums(got, u)
+		}
+		if got != want {
+			r.Fatalf("handed over %v, added %v", got, want)
+		}
+	})
+	for _, what := range []string{"full", "several commands", "returned"} {
+		if seen[what] == 0 {
+			t.Errorf("never: %s", what)
+		}
+	}
+}
+
+// sums adds the usage of a command.
+func sums(to [3]uint64, u *accounting.MeteredUsage) [3]uint64 {
+	requests := uint64(0)
+	for _, m := range u.Command.Metered {
+		switch string(m.Series.Dimension) {
+		case "requests":
+			to[0] += m.Value
+			requests += m.Events
+		case "bytes_in":
+			to[1] += m.Value
+		case "bytes_out":
+			to[2] += m.Value
+		}
+	}
+	types.Assert(requests == u.Requests, "a command with another number of requests")
+	return to
+}
