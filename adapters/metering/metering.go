@@ -24,7 +24,7 @@ import (
 
 // MaxRows is the number of rows between two flushes: one for each tenant, window, service, method and route. The requests
 // of one more are lost.
-const MaxRows = 1 << 16
+const MaxRows = 1 << 14
 
 // MaxFlushing is the number of commands that are recorded at the same time: each has the usage of one tenant.
 const MaxFlushing = 8

@@ -12,6 +12,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
 	"macronode/adapters/index"
+	"macronode/adapters/metering"
 	"macronode/adapters/proxy"
 	"macronode/adapters/readmodel"
 	"macronode/core/access"
@@ -86,6 +87,7 @@ const (
 	onePart    = onePage * httpapi.PartRows / httpapi.MaxPage
 	lists      = 64      // that are built at once
 	accessLine = 4 << 10 // a value of each field, and its texts
+	meteredRow = 2 << 10 // in the meter, and in the command that records it
 	auditLine  = int64(unsafe.Sizeof(audit.Line{})) + 512
 	places     = 1 << 20             // the offsets of frames
 	segments   = 8 * 256 << 10       // that are read
@@ -96,6 +98,14 @@ const (
 
 // tables is the part that is allocated at the start.
 const tables = "state"
+
+// meteredRows returns the rows of metered requests between two records.
+func meteredRows(c *config.Config) int64 {
+	if meterInterval(c) == 0 {
+		return 0
+	}
+	return metering.MaxRows
+}
 
 // MemoryBound returns the memory bound of a configuration.
 func MemoryBound(c *config.Config) Memory {
@@ -145,6 +155,7 @@ func MemoryBound(c *config.Config) Memory {
 			{"engines that disk failures have stopped", index.MaxEngineFailures, index.AbandonedBytes(indexLimits(c))}}},
 		{"access log", []MemoryTerm{{"lines that wait, and that are written", 2 * accesslog.Room, accessLine}}},
 		{"audit", []MemoryTerm{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},
+		{"metering", []MemoryTerm{{"metered requests between two records (accounting.meter_requests)", meteredRows(c), meteredRow}}},
 		{"journal", []MemoryTerm{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []MemoryTerm{{"its goroutines, and garbage", 1, program}}},
 	}

@@ -50,6 +50,7 @@ func TestMemoryBoundGrowsWithItsKeys(t *testing.T) {
 		"http.header_bytes=17KiB":           {"connections": 8192 << 10},
 		"journal.max_unsynced_bytes=9MiB":   {"batches": copies << 20},
 		"listen.max_conns=8193":             {"connections": conn},
+		"accounting.meter_requests=true":    {"metering": 2 << 10 << 14},
 		"index.cache_bytes=65MiB":           {"index": 1 << 20},
 		"wallet.limits.tenant_accounts=999": {},
 		"listen.max_conns=8192":             {},

@@ -182,6 +182,7 @@ var severalFields = map[string]string{
 	"listen.max_conns_per_peer":    "it is the limit of each of the two listeners",
 	"listen.tls.admin":             "an admin listener with TLS needs no permission to be insecure",
 	"node.drain":                   "the listener ends its requests before the core ends the drain",
+	"routes[].name":                "decisions show it with its position, usage without",
 	"node.in_flight":               "it is only the default of permits.wallet",
 	"node.commit_timeout":          "an idempotency key outlives the wait for its reply",
 	"permits.proxy":                "slots are as many as all permits and queues; each request that is sent on makes up to three calls",

@@ -77,7 +77,7 @@ func NewStart(c *config.Config) Start {
 		Listeners: Listeners{Public: publicListener(c), Admin: adminListener(c), TLS: tlsOf(c),
 			S3: c.Listen.S3, InsecureAdmin: c.Listen.Insecure && !c.Listen.TLS.Admin},
 		Index:   Index{Limits: indexLimits(c), TTL: c.Wallet.Idempotency.TTL},
-		Storage: storageLimits(c), Usage: usageLimits(c), Metering: metering(c), Objects: objectFileLimits(c),
+		Storage: storageLimits(c), Usage: usageLimits(c), Metering: meterInterval(c), Objects: objectFileLimits(c),
 		Providers: objectProviders(c), Copies: objectCopies(c), Repair: repairSettings(c), S3: c.Storage.S3, Collect: c.Storage.Collect,
 		Audit: auditLimits(c), Snapshot: int64(c.Journal.Snapshot), Archive: c.Journal.Archive,
 		Deadline: c.HTTP.RequestDeadline, Waiters: maxWaiters(c), LogJSON: LogsJSON(c.Log),

@@ -30,8 +30,8 @@ func usageLimits(c *config.Config) accounting.Limits {
 		Window: u.Window, Grace: u.Grace}
 }
 
-// metering returns the time between two records of metered requests; 0 if requests are not metered.
-func metering(c *config.Config) time.Duration {
+// meterInterval returns the time between two records of metered requests; 0 if requests are not metered.
+func meterInterval(c *config.Config) time.Duration {
 	if !c.Usage.Metered {
 		return 0
 	}
