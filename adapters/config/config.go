@@ -181,6 +181,7 @@ type Usage struct {
 	TenantDims int           `key:"max_dimensions_per_tenant" default:"64" min:"1" max:"10000" change:"restart" doc:"Maximum dimensions of one tenant that ever had usage."`
 	Window     time.Duration `key:"window" default:"5m" min:"1s" max:"1h" change:"restart" doc:"Length of a window. Windows begin at multiples of it since 1970, in UTC. Below 1m is for tests: each window costs a slice for each dimension with usage."`
 	Grace      time.Duration `key:"grace" default:"10s" min:"0s" max:"5m" change:"restart" doc:"Time after the end of a window until it is sealed. Events that come later are in a correction."`
+	Prices     []UsagePrice  `key:"prices" default:"[]" most:"64" takes:"prices" change:"hot" doc:"What usage costs. macronode usage invoice, bundle and charge read it. Each price that matches usage applies."`
 }
 
 // Price is what a write of an object costs.

@@ -105,6 +105,8 @@ var Limits = []Limit{
 	{"accounting.max_dimensions_per_tenant", "the same, of one tenant", []string{"core/accounting.Plane.hasRoom"}, "core/accounting.TestUsageAgreesWithModel"},
 	{"accounting.window", "length of a window; it is sealed after its end", []string{"core/accounting.Plane.windowAt"}, "core/accounting.TestUsageAgreesWithModel"},
 	{"accounting.grace", "time after the end of a window; then it is sealed", []string{"core/accounting.Plane.keyOf"}, "core/accounting.TestUsageAgreesWithModel"},
+	{"accounting.prices", "prices of usage, and the tiers of each; a list with more is rejected", []string{"adapters/config.Config.usagePrice", "core/pricing.List.Check"}, "core/pricing.TestInvalidPrices"},
+	{"core/invoice.MaxParts", "pairs of a slice and a price of an invoice; one with more is rejected", []string{"core/invoice.Builder.Add"}, "core/invoice.TestRejections"},
 	{"core/accounting.MaxEvents", "usage events of a request; one more gets 413", []string{"adapters/httpapi.readEventBatch", "core/accounting.RecordEvents.ValidateFields"}, "adapters/httpapi.TestRejectedUsageBodies"},
 	{"core/accounting.MaxAge", "age of a usage event; an older one is rejected", []string{"core/accounting.checkTime"}, "core/accounting.TestUsageAgreesWithModel"},
 	{"core/accounting.MaxFuture", "time by which a usage event may be ahead; one further ahead is rejected", []string{"core/accounting.checkTime"}, "core/accounting.TestUsageAgreesWithModel"},

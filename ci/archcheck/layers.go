@@ -84,7 +84,7 @@ var Layers = []Layer{
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
 	adapter("httpcheck"),
-	adapter("config", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
+	adapter("config", "core/accounting", "core/pricing", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: queues, limits, deadlines and metrics
 	adapter("metrics", "adapters/registry").modules("github.com/prometheus/client_golang"),
 	adapter("httpserver", "adapters/fs").modules("golang.org/x/sys"),
