@@ -102,6 +102,10 @@ var Layers = []Layer{
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
+	{Path: "cmd/internal/jsonerror", Modules: []string{"github.com/go-json-experiment/json"}},
+	{Path: "cmd/internal/usagefile", Imports: []string{"core/types", "core/digest", "core/accounting", "core/pricing", "core/invoice", "cmd/internal/jsonerror"},
+		Modules: []string{"github.com/go-json-experiment/json"}},
+	{Path: "cmd/verify-usage", Imports: []string{"core/types", "core/accounting", "core/pricing", "core/invoice", "cmd/internal/usagefile"}}, // no adapter: a reader of its source sees all that it trusts
 	command("exit"),
 	command("datadir", "core", "adapters"),
 	command("settings", "core", "adapters"),
@@ -111,7 +115,7 @@ var Layers = []Layer{
 
 	command("server", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings").
 		modules("github.com/coreos/go-systemd/v22", "golang.org/x/sync"),
-	command("cli", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings",
+	command("cli", "core", "adapters", "cmd/internal/jsonerror", "cmd/internal/usagefile", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings",
 		"cmd/macronode/internal/explain", "cmd/macronode/internal/offline", "cmd/macronode/internal/server").
 		modules("github.com/alecthomas/kong", "github.com/go-json-experiment/json"),
 	{Path: "cmd/macronode", Imports: []string{"cmd/macronode/internal/cli"}}, // main; links no test code

@@ -41,6 +41,7 @@ type Builder struct {
 	prices   pricing.List
 	parts    [][]part // of each price
 	unpriced []Unpriced
+	ranges   []Range
 	count    int // of all parts
 }
 
@@ -74,6 +75,7 @@ func (b *Builder) Add(s *accounting.Slice) error {
 	case b.count+len(b.prices) > MaxParts:
 		return ErrParts
 	}
+	b.addRange(s)
 	priced := make([]bool, len(s.Rows))
 	for i := range b.prices {
 		p := &b.prices[i]
@@ -146,12 +148,14 @@ type Invoice struct {
 	Totals   []Total    // by asset
 	Unpriced []Unpriced // by dimension
 	Charges  []Charge   // by dimension, asset and seq
+	Ranges   []Range    // of all slices of the period, by dimension
 }
 
 // Invoice returns the invoice of the slices that were added. The order in which they were added does not matter. Its
 // error is pricing.ErrAmount.
 func (b *Builder) Invoice() (v Invoice, err error) {
-	v = Invoice{Tenant: b.tenant, Period: b.period, Prices: b.prices, Unpriced: slices.Clone(b.unpriced)}
+	v = Invoice{Tenant: b.tenant, Period: b.period, Prices: b.prices, Unpriced: slices.Clone(b.unpriced), Ranges: slices.Clone(b.ranges)}
+	slices.SortFunc(v.Ranges, func(a, b Range) int { return cmp.Compare(a.Dimension, b.Dimension) })
 	slices.SortFunc(v.Unpriced, func(a, b Unpriced) int { return cmp.Compare(a.Dimension, b.Dimension) })
 	var steps []step
 	for i := range b.prices {
@@ -235,23 +239,19 @@ func charges(steps []step) (all []Charge) {
 	return all
 }
 
-// Ranges returns, for each dimension of the lines, the lowest and the highest seq of its slices.
-func (v *Invoice) Ranges() (all []Range) {
-	for i := range v.Lines {
-		l := &v.Lines[i]
-		at := slices.IndexFunc(all, func(r Range) bool { return r.Dimension == l.Price.Dimension })
-		if at < 0 {
-			at = len(all)
-			all = append(all, Range{l.Price.Dimension, accounting.SeqRange{First: l.First, Last: l.Last}})
-		}
-		all[at].First, all[at].Last = min(all[at].First, l.First), max(all[at].Last, l.Last)
-	}
-	slices.SortFunc(all, func(a, b Range) int { return cmp.Compare(a.Dimension, b.Dimension) })
-	return all
-}
-
-// A Range is slices of a dimension.
+// A Range is the lowest and the highest seq of a dimension.
 type Range struct {
 	Dimension string
 	accounting.SeqRange
+}
+
+// addRange adds the seq of a slice.
+func (b *Builder) addRange(s *accounting.Slice) {
+	at := slices.IndexFunc(b.ranges, func(r Range) bool { return r.Dimension == string(s.Dimension) })
+	if at < 0 {
+		at = len(b.ranges)
+		b.ranges = append(b.ranges, Range{string(s.Dimension), accounting.SeqRange{First: s.Seq, Last: s.Seq}})
+	}
+	r := &b.ranges[at]
+	r.First, r.Last = min(r.First, s.Seq), max(r.Last, s.Seq)
 }
