@@ -56,7 +56,7 @@ var Layers = []Layer{
 		"core/plane", "core/wallet", "core/wallet/ledger"),
 	core("flow", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/plane", "core/storage", "core/wallet"),
 	core("pricing", "core/types", "core/digest", "core/accounting"),
-	core("invoice", "core/types", "core/accounting", "core/pricing"),
+	core("invoice", "core/types", "core/digest", "core/accounting", "core/pricing"),
 	core("node", "core"),
 	core("gateway/policycheck", "core"),
 

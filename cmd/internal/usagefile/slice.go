@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json"
-
-	"macronode/cmd/internal/jsonerror"
 	"macronode/core/accounting"
 )
 
@@ -34,8 +31,8 @@ type Row struct {
 // ParseSlice returns the slice of a text. It is not verified. Its error is a *Problem without a line.
 func ParseSlice(text []byte) (s accounting.Slice, err error) {
 	var l Slice
-	if err := jsonerror.Describe(json.Unmarshal(text, &l, json.RejectUnknownMembers(true))); err != nil {
-		return s, &Problem{Detail: err.Error()}
+	if err := unmarshal(text, &l); err != nil {
+		return s, err
 	}
 	s, err = l.Decode()
 	return s, l.problem(err)
@@ -181,4 +178,3 @@ func (c *Chain) String() string {
 	}
 	return b.String()
 }
-
