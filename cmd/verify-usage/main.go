@@ -53,10 +53,17 @@ func run(args []string, in io.Reader, out, failures io.Writer) int {
 	flags.Var((*knownHeads)(&known.Heads), "head", "`DIMENSION=DIGEST` of a slice that you got earlier: the chain must have it; may be repeated")
 	prices := flags.String("prices", "", "`DIGEST` of the price list that was agreed")
 	asJSON := flags.Bool("json", false, "print JSON")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return codeVerified
-	} else if err != nil {
-		return codeUnable
+	var names []string
+	for { // flags may stand after the file too
+		if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return codeVerified
+		} else if err != nil {
+			return codeUnable
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		names, args = append(names, flags.Arg(0)), flags.Args()[1:]
 	}
 	unable := func(err error) int {
 		fmt.Fprintln(failures, "verify-usage:", err) //nolint:errcheck // there is no other output
@@ -69,10 +76,10 @@ func run(args []string, in io.Reader, out, failures io.Writer) int {
 		}
 		known.Prices = &d
 	}
-	if flags.NArg() != 1 {
+	if len(names) != 1 {
 		return unable(errors.New("needs one file; see verify-usage --help"))
 	}
-	if name := flags.Arg(0); name != "-" {
+	if name := names[0]; name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
 			return unable(err)

@@ -120,20 +120,20 @@ type Verified struct {
 // early, and without known prices not another price list.
 func VerifyBundle(from io.Reader, known Known) (*Verified, error) {
 	r := &bundleReader{known: known, seen: make([]bool, len(known.Heads)), chains: accounting.NewVerifier()}
-	buffer := newLines(from)
-	for buffer.next() {
+	all := newLines(from)
+	for all.next() {
 		if r.line++; r.end {
 			return nil, &Problem{Line: r.line, Detail: "is after the digest, which is the last line"}
 		}
-		if err := r.read(buffer.text); err != nil {
+		if err := r.read(all.text()); err != nil {
 			if bad := new(Problem); errors.As(err, &bad) {
 				bad.Line = r.line
 			}
 			return nil, err
 		}
 	}
-	if buffer.err != nil {
-		return nil, buffer.err
+	if err := all.err(); err != nil {
+		return nil, err
 	}
 	if !r.end {
 		return nil, &Problem{Line: r.line + 1, Detail: "the bundle ends without its digest"}
@@ -147,7 +147,6 @@ type bundleReader struct {
 	seen   []bool // of known.Heads
 	line   int
 	sum    runningDigest
-	header *Header
 	to     types.Time
 	period accounting.Window
 	tenant types.Tenant
@@ -208,7 +207,7 @@ func (r *bundleReader) begin(h *Header) error {
 		return &Problem{Field: "tenant", Detail: "must be default, or a number"}
 	}
 	var err error
-	r.header = h
+
 	r.period, r.to, err = (&Invoice{From: h.From, To: h.To, SealedTo: h.SealedTo}).period()
 	return fieldProblem(err)
 }

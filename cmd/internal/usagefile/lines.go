@@ -2,6 +2,7 @@ package usagefile
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,31 +15,49 @@ import (
 
 // lines reads a file line by line. Each line, the last one too, ends with a line feed.
 type lines struct {
-	from *bufio.Reader
-	text []byte
-	err  error
-	n    int
+	from *bufio.Scanner
+	n    int // of the line
 }
 
-func newLines(from io.Reader) *lines { return &lines{from: bufio.NewReaderSize(from, maxLine)} }
+func newLines(from io.Reader) *lines {
+	s := bufio.NewScanner(from)
+	s.Buffer(nil, maxLine)
+	s.Split(splitLine)
+	return &lines{from: s}
+}
+
+var errCut = errors.New("has no line feed: the file was cut")
+
+// splitLine is a bufio.SplitFunc.
+func splitLine(data []byte, atEnd bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i:i], nil
+	}
+	if atEnd && len(data) > 0 {
+		return 0, nil, errCut
+	}
+	return 0, nil, nil
+}
 
 // next reads a line. It returns false at the end, and if there is an error.
 func (l *lines) next() bool {
-	text, err := l.from.ReadSlice('\n')
 	l.n++
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		l.err = &Problem{Line: l.n, Detail: fmt.Sprintf("is longer than %d bytes", maxLine)}
-	case errors.Is(err, io.EOF) && len(text) > 0:
-		l.err = &Problem{Line: l.n, Detail: "has no line feed: the file was cut"}
-	case errors.Is(err, io.EOF):
+	return l.from.Scan()
+}
+
+func (l *lines) text() []byte { return l.from.Bytes() }
+
+// err returns why a file was not read to its end: a *Problem, or an error of the file.
+func (l *lines) err() error {
+	switch err := l.from.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return &Problem{Line: l.n, Detail: fmt.Sprintf("is longer than %d bytes", maxLine)}
+	case errors.Is(err, errCut):
+		return &Problem{Line: l.n, Detail: err.Error()}
 	case err != nil:
-		l.err = fmt.Errorf("read: %w", err)
-	default:
-		l.text = text[:len(text)-1]
-		return true
+		return fmt.Errorf("read: %w", err)
 	}
-	return false
+	return nil
 }
 
 // unmarshal reads an object. Its error is a *Problem.
