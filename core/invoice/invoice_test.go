@@ -214,3 +214,27 @@ func TestRejections(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRefsDiffer: a ref follows from tenant, dimension, seq and asset, and is a valid ref of the ledger.
+func TestRefsDiffer(t *testing.T) {
+	base := invoice.Charge{Dimension: "requests", Asset: "EUR/2", Seq: 1, Amount: types.MinorUnits(5)}
+	same := base
+	same.Amount, same.Digest, same.Refund = types.MinorUnits(6), accounting.Digest{1}, true
+	if same.Ref(1) != base.Ref(1) {
+		t.Error("a ref depends on the amount or the digest")
+	}
+	seen := map[string]int{}
+	for i, c := range []struct {
+		tenant types.Tenant
+		charge invoice.Charge
+	}{
+		{1, base}, {2, base}, {1, invoice.Charge{Dimension: "requests", Asset: "EUR/2", Seq: 2}}, {1, invoice.Charge{Dimension: "requests", Asset: "EUR/3", Seq: 1}},
+		{1, invoice.Charge{Dimension: "requests_read", Asset: "EUR/2", Seq: 1}}, {1, invoice.Charge{Dimension: "requestsEUR", Asset: "/2", Seq: 1}}, {1, invoice.Charge{Dimension: "requests", Asset: "EUR/2", Seq: 1<<64 - 1}},
+	} {
+		ref := c.charge.Ref(c.tenant)
+		if other, known := seen[ref]; known || types.CheckRef(ref) != nil {
+			t.Errorf("%d: %s, %v, as %d", i, ref, types.CheckRef(ref), other)
+		}
+		seen[ref] = i
+	}
+}
