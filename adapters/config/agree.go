@@ -32,6 +32,11 @@ func (c *Config) lists() (wrong []error) {
 			refuse(fmt.Sprintf("storage.providers[%d]%s", i, part), "storage.providers", format, args...)
 		})
 	}
+	for i := range c.Usage.Prices {
+		c.usagePrice(i, func(part, format string, args ...any) {
+			refuse(fmt.Sprintf("accounting.prices[%d]%s", i, part), "accounting.prices", format, args...)
+		})
+	}
 	for i := range c.Routes {
 		c.route(i, func(part, format string, args ...any) {
 			refuse(fmt.Sprintf("routes[%d]%s", i, part), "routes", format, args...)

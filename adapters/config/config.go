@@ -183,6 +183,7 @@ type Usage struct {
 	Grace      time.Duration `key:"grace" default:"10s" min:"0s" max:"5m" change:"restart" doc:"Time after the end of a window until it is sealed. Events that come later are in a correction."`
 	Metered    bool          `key:"meter_requests" default:"false" change:"restart" doc:"Whether the node counts the requests that it serves as usage of the tenant of their API key: requests, bytes_in and bytes_out, by service, method and route."`
 	Flush      time.Duration `key:"flush_interval" default:"1s" min:"100ms" max:"1m" change:"restart" doc:"Time between two records of metered requests. A crash loses what was counted since the last one."`
+	Prices     []UsagePrice  `key:"prices" default:"[]" most:"64" takes:"prices" change:"hot" doc:"What usage costs. macronode usage invoice, bundle and charge read it. Each price that matches usage applies."`
 }
 
 // Price is what a write of an object costs.

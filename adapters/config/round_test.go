@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -110,6 +111,9 @@ func mended(c *Config) bool {
 		p := &c.Storage.Providers[i]
 		p.Name, p.Path = "disk"+strconv.Itoa(i), "/disks/"+strconv.Itoa(i)+p.Path
 	}
+	for i := range c.Usage.Prices {
+		mendPrice(&c.Usage.Prices[i], i)
+	}
 	for i := range c.Routes {
 		r := &c.Routes[i]
 		if r.Upstream != "" && len(c.Upstreams) > 0 {
@@ -144,6 +148,34 @@ func mended(c *Config) bool {
 	}
 	c.complete()
 	return len(c.lists()) == 0 && once(c)
+}
+
+// mendPrice gives a price what its model needs.
+func mendPrice(p *UsagePrice, at int) {
+	p.Name += strconv.Itoa(at)
+	p.Name = p.Name[max(0, len(p.Name)-64):]
+	p.Per.Sized = p.Per.Sized && strings.HasPrefix(p.Dimension, "bytes")
+	if p.Labels.Service != "" { // all of them together are too long
+		p.Labels = UsageLabels{Service: p.Labels.Service, Route: p.Labels.Route}
+	} else {
+		p.Labels = UsageLabels{Region: p.Labels.Region, Method: p.Labels.Method}
+	}
+	if p.Model == "flat" {
+		p.Per = Burst{Units: 1}
+	} else {
+		p.Each = "invoice"
+	}
+	if p.Model == "flat" || p.Model == "per_unit" {
+		p.Price, p.Tiers = cmp.Or(p.Price, "0.25"), nil
+		return
+	}
+	if p.Price = ""; len(p.Tiers) == 0 {
+		p.Tiers = []PriceTier{{Price: "2", Flat: "0"}}
+	}
+	for i := range p.Tiers {
+		p.Tiers[i].UpTo.Units = uint64(i) + 1
+	}
+	p.Tiers[len(p.Tiers)-1].UpTo = Burst{}
 }
 
 // once reports whether no list of texts has duplicates, and no name is used twice.

@@ -55,6 +55,8 @@ var Layers = []Layer{
 	core("state", "core/types", "core/command", "core/event", "core/record", "core/idempotency", "core/access",
 		"core/plane", "core/wallet", "core/wallet/ledger"),
 	core("flow", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/plane", "core/storage", "core/wallet"),
+	core("pricing", "core/types", "core/digest", "core/accounting"),
+	core("invoice", "core/types", "core/digest", "core/accounting", "core/pricing"),
 	core("node", "core"),
 	core("gateway/policycheck", "core"),
 
@@ -83,7 +85,7 @@ var Layers = []Layer{
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
 	adapter("httpcheck"),
-	adapter("config", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
+	adapter("config", "core/accounting", "core/pricing", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: queues, limits, deadlines and metrics
 	adapter("metrics", "adapters/registry").modules("github.com/prometheus/client_golang"),
 	adapter("httpserver", "adapters/fs").modules("golang.org/x/sys"),
@@ -101,6 +103,10 @@ var Layers = []Layer{
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
+	{Path: "cmd/internal/jsonerror", Modules: []string{"github.com/go-json-experiment/json"}},
+	{Path: "cmd/internal/usagefile", Imports: []string{"core/types", "core/digest", "core/accounting", "core/pricing", "core/invoice", "cmd/internal/jsonerror"},
+		Modules: []string{"github.com/go-json-experiment/json"}},
+	{Path: "cmd/verify-usage", Imports: []string{"core/types", "core/accounting", "core/pricing", "core/invoice", "cmd/internal/usagefile"}}, // no adapter: a reader of its source sees all that it trusts
 	command("exit"),
 	command("datadir", "core", "adapters"),
 	command("settings", "core", "adapters"),
@@ -110,7 +116,7 @@ var Layers = []Layer{
 
 	command("server", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings").
 		modules("github.com/coreos/go-systemd/v22", "golang.org/x/sync"),
-	command("cli", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings",
+	command("cli", "core", "adapters", "cmd/internal/jsonerror", "cmd/internal/usagefile", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings",
 		"cmd/macronode/internal/explain", "cmd/macronode/internal/offline", "cmd/macronode/internal/server").
 		modules("github.com/alecthomas/kong", "github.com/go-json-experiment/json"),
 	{Path: "cmd/macronode", Imports: []string{"cmd/macronode/internal/cli"}}, // main; links no test code

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"macronode/adapters/client"
+	"macronode/cmd/internal/jsonerror"
 )
 
 const (
@@ -80,7 +80,7 @@ func readJSON(from io.Reader, yield func(batchLine, error) bool) {
 		}
 		i := batchLine{line: n}
 		err := json.Unmarshal(text, &i.BatchItem, json.RejectUnknownMembers(true))
-		if err = jsonError(err); err == nil {
+		if err = jsonerror.Describe(err); err == nil {
 			err = i.validate()
 		}
 		if !yield(i, err) || err != nil {
@@ -94,25 +94,6 @@ func readJSON(from io.Reader, yield func(batchLine, error) bool) {
 	if err != nil {
 		yield(batchLine{line: n + 1}, err)
 	}
-}
-
-// jsonError describes what is wrong in a line, without Go types.
-func jsonError(err error) error {
-	if at := new(jsontext.SyntacticError); errors.As(err, &at) {
-		return fmt.Errorf("invalid JSON: %w", at.Err)
-	}
-	at := new(json.SemanticError)
-	if !errors.As(err, &at) {
-		return err
-	}
-	name := strings.TrimPrefix(string(at.JSONPointer), "/")
-	switch {
-	case errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("unknown member %q", name)
-	case name == "":
-		return errors.New("it is no object")
-	}
-	return fmt.Errorf("%s: invalid value", name)
 }
 
 func readCSV(from io.Reader, yield func(batchLine, error) bool) {

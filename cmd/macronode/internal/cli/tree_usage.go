@@ -5,10 +5,13 @@ import "time"
 // The verbs of usage.
 type (
 	usageCmd struct {
-		Record recordUsageCmd `cmd:"" help:"Record usage events from a file, or one event."`
-		Query  queryUsageCmd  `cmd:"" help:"Sum usage."`
-		Export exportUsageCmd `cmd:"" help:"Print the sealed slices, one a line."`
-		Verify verifyUsageCmd `cmd:"" help:"Verify exported slices. This needs no node."`
+		Record  recordUsageCmd  `cmd:"" help:"Record usage events from a file, or one event."`
+		Query   queryUsageCmd   `cmd:"" help:"Sum usage."`
+		Export  exportUsageCmd  `cmd:"" help:"Print the sealed slices, one a line."`
+		Verify  verifyUsageCmd  `cmd:"" help:"Verify exported slices. This needs no node."`
+		Invoice invoiceUsageCmd `cmd:"" help:"Print what the sealed usage of a period costs."`
+		Bundle  bundleUsageCmd  `cmd:"" help:"Write slices, prices and invoice to a file that verify-usage verifies."`
+		Charge  chargeUsageCmd  `cmd:"" help:"Transfer what the usage of a period costs, once for each slice."`
 	}
 
 	recordUsageCmd struct {
@@ -37,6 +40,26 @@ type (
 	exportUsageCmd struct {
 		usageRange
 		clientFlags
+	}
+	// billedPeriod is the usage of an invoice.
+	billedPeriod struct {
+		Tenant string `arg:"" placeholder:"TENANT" help:"Tenant of the API key: default, or a number."`
+		From   string `required:"" placeholder:"TIME" help:"First begin of a window: RFC 3339, or a date such as 2026-01-01 (00:00 UTC)."`
+		To     string `required:"" placeholder:"TIME" help:"End of the period, in the same form: windows that begin before it."`
+		clientFlags
+	}
+	invoiceUsageCmd struct {
+		billedPeriod
+	}
+	bundleUsageCmd struct {
+		billedPeriod
+		Out string `required:"" placeholder:"FILE" help:"File to write. It must not exist."`
+	}
+	chargeUsageCmd struct {
+		billedPeriod
+		AccountFrom string `required:"" placeholder:"ACCOUNT" help:"Account that pays."`
+		AccountTo   string `required:"" placeholder:"ACCOUNT" help:"Account that is credited."`
+		Preview     bool   `help:"Print what would be charged, and transfer nothing."`
 	}
 	verifyUsageCmd struct {
 		File    string `arg:"" placeholder:"FILE" help:"File that usage export has written; - is standard input."`

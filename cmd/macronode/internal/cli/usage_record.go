@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"macronode/adapters/client"
+	"macronode/cmd/internal/jsonerror"
 	"macronode/cmd/macronode/internal/exit"
 )
 
@@ -135,7 +136,7 @@ func usageEvents(from io.Reader) iter.Seq2[client.UsageEvent, error] {
 			if err == nil {
 				err = json.Unmarshal(raw, &e, json.RejectUnknownMembers(true))
 			}
-			if err = jsonError(err); err == nil && (len(e.Data.Value) == 0 || e.Data.Value.Kind() == 'n') {
+			if err = jsonerror.Describe(err); err == nil && (len(e.Data.Value) == 0 || e.Data.Value.Kind() == 'n') {
 				err = errors.New("data.value: is missing")
 			}
 			if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"macronode/cmd/internal/usagefile"
 )
 
 // exported is what usage export has printed of a node: two chains, each with a correction.
@@ -32,7 +34,7 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 			bad := slices.Clone(text)
 			bad[i] ^= flip
 			_, err := verifyUsage(bytes.NewReader(bad), true)
-			at := new(badSlice)
+			at := new(usagefile.Problem)
 			if !errors.As(err, &at) || text[i] != '\n' && at.Line != 1+bytes.Count(text[:i], []byte("\n")) {
 				t.Errorf("byte %d, %q in the place of %q: %v", i, bad[i], text[i], err)
 			}
@@ -80,12 +82,12 @@ func TestVerifyNamesField(t *testing.T) {
 // renumbered is a line as another slice of its chain, with a digest that is right.
 func renumbered(t *testing.T, text, seq string) string {
 	t.Helper()
-	var l sliceLine
+	var l usagefile.Slice
 	text = strings.Replace(text, `"seq":2`, `"seq":`+seq, 1)
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
 		t.Fatal(err)
 	}
-	s, err := l.slice()
+	s, err := l.Decode()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"macronode/adapters/client"
+	"macronode/adapters/config"
+	"macronode/cmd/internal/usagefile"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/core/accounting"
+	"macronode/core/invoice"
+	"macronode/core/pricing"
+	"macronode/core/types"
+)
+
+// A bill is what the usage of a period costs, as the node has it now.
+type bill struct {
+	invoice.Invoice
+	text     usagefile.Invoice
+	to       types.Time  // end of the period that was asked for
+	unsealed []openUsage // of the period
+}
+
+// isComplete reports whether all windows of the period are sealed.
+func (b *bill) isComplete() bool { return b.Period.To == b.to }
+
+// openUsage is usage of the period that is not sealed, so it is not in the invoice.
+type openUsage struct {
+	Dimension  string `json:"dimension"`
+	WindowFrom string `json:"window_from,omitzero"` // empty: late usage of windows that are sealed
+	WindowTo   string `json:"window_to,omitzero"`
+	Value      string `json:"value"`
+}
+
+// billing makes bills of a tenant from a node.
+type billing struct {
+	*Console
+	node   *client.Client
+	tenant types.Tenant
+	prices pricing.List
+	query  client.UsageQuery // the period
+}
+
+// withBilling calls ask with what the flags select.
+func (v *billedPeriod) withBilling(c *Console, ask func(context.Context, *billing) error) error {
+	b := billing{Console: c}
+	var ok bool
+	if b.tenant, ok = usagefile.ParseTenant(v.Tenant); !ok {
+		return exit.Unable(fmt.Errorf("the tenant %s must be default, or a number", v.Tenant))
+	}
+	var err error
+	if b.query.From, err = parseTime("--from", v.From); err != nil {
+		return err
+	}
+	if b.query.To, err = parseTime("--to", v.To); err != nil {
+		return err
+	}
+	if b.query.From.UnixMilli() < 0 || b.query.From != b.query.From.Truncate(time.Millisecond) || b.query.To != b.query.To.Truncate(time.Millisecond) {
+		return exit.Unable(errors.New("--from and --to must be whole milliseconds since 1970"))
+	}
+	if b.prices, err = c.priceList(v.URL == ""); err != nil {
+		return err
+	}
+	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
+		b.node = k
+		return ask(ctx, &b)
+	})
+}
+
+// priceList returns the prices that the node of the data directory has applied, or those of the configuration of this
+// command.
+func (c *Console) priceList(ofNode bool) (pricing.List, error) {
+	load, where := func() (*config.Config, error) { return c.load() }, "the configuration of this command"
+	if ofNode {
+		load, where = c.node().runningConfig, "the configuration of the running node"
+	}
+	cfg, err := load()
+	if err != nil {
+		return nil, err
+	}
+	l := cfg.PriceList()
+	if len(l) == 0 {
+		return nil, exit.Unable(fmt.Errorf("accounting.prices is empty in %s: usage has no price", where))
+	}
+	return l, nil
+}
+
+// bill computes the invoice of the windows of the period that are sealed.
+func (b *billing) bill(ctx context.Context) (*bill, error) {
+	sums, err := b.node.Usage(ctx, b.query)
+	if err != nil {
+		return nil, err
+	}
+	to := types.Time(b.query.To.UnixMilli())
+	from := types.Time(b.query.From.UnixMilli())
+	period := accounting.Window{From: from, To: max(from, min(to, types.Time(sums.SealedTo.UnixMilli())))}
+	build, chains, sealed := invoice.New(b.tenant, period, b.prices), accounting.NewVerifier(), b.query
+	sealed.To = time.UnixMilli(int64(period.To))
+	for raw, err := range b.node.UsageSlices(ctx, sealed, listOptions(0)) {
+		if err != nil {
+			return nil, err
+		}
+		s, err := usagefile.AddSlice(chains, raw.Raw)
+		if err == nil {
+			err = build.Add(&s)
+		}
+		if errors.Is(err, invoice.ErrTenant) {
+			return nil, exit.Unable(fmt.Errorf("the API key is of tenant %s, not of %s", usagefile.TenantName(s.Tenant), usagefile.TenantName(b.tenant)))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the node returned an invalid slice: %w", err)
+		}
+	}
+	of := &bill{to: to}
+	if of.Invoice, err = build.Invoice(); err != nil {
+		return nil, err
+	}
+	of.text = usagefile.NewInvoice(&of.Invoice, to)
+	of.unsealed, err = b.openUsage(ctx, of, sums)
+	return of, err
+}
+
+// openUsage returns the usage of the period that is not sealed: of windows that are open, and of late events.
+func (b *billing) openUsage(ctx context.Context, of *bill, sums *client.UsagePage) (all []openUsage, err error) {
+	open := map[string]types.Amount{}
+	for _, s := range sums.Usage {
+		open[s.Dimension], _ = types.ParseAmount(s.Open)
+	}
+	if !of.isComplete() {
+		q := b.query
+		q.From, q.Group = time.UnixMilli(int64(of.Period.To)), []string{"window"}
+		windows, err := b.node.Usage(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range windows.Usage {
+			value, err := types.ParseAmount(s.Value)
+			if err != nil {
+				return nil, fmt.Errorf("the node returned the value %q: %w", s.Value, err)
+			}
+			rest, ok := open[s.Dimension].Sub(value)
+			if !ok { // more was recorded or sealed since
+				rest = types.Amount{}
+			}
+			open[s.Dimension] = rest
+			all = append(all, openUsage{s.Dimension, s.WindowFrom.UTC().Format(stampLayout), s.WindowTo.UTC().Format(stampLayout), s.Value})
+		}
+	}
+	for _, s := range sums.Usage {
+		if late := open[s.Dimension]; !late.IsZero() {
+			all = append(all, openUsage{Dimension: s.Dimension, Value: late.String()})
+		}
+	}
+	return all, nil
+}
+
+// Run prints an invoice.
+func (v *invoiceUsageCmd) Run(c *Console) error {
+	return v.withBilling(c, func(ctx context.Context, b *billing) error {
+		of, err := b.bill(ctx)
+		if err != nil {
+			return err
+		}
+		if c.tree.JSON {
+			return c.printJSON(struct {
+				usagefile.Invoice
+				Unsealed []openUsage `json:"unsealed,omitzero"`
+			}{of.text, of.unsealed})
+		}
+		if err := c.printLine("%s", &of.text); err != nil {
+			return err
+		}
+		for _, u := range of.unsealed {
+			when := "late, of windows that are sealed"
+			if u.WindowFrom != "" {
+				when = "window " + u.WindowFrom + " to " + u.WindowTo
+			}
+			if err := c.printLine("not sealed yet: %s %s, %s", u.Value, u.Dimension, when); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"macronode/adapters/client"
+	"macronode/cmd/macronode/internal/exit"
+	"macronode/core/invoice"
+	"macronode/core/types"
+)
+
+// charger transfers the charges of a bill. Each transfer has the ref of its charge, which can be used once for ever.
+//
+//	look up all refs ─► a transfer with another amount or account: stop, nothing is transferred
+//	      └─► transfer each that is missing, in order
+type charger struct {
+	*billing
+	from, to string          // accounts
+	nonces   map[payer]int64 // the next ones
+}
+
+type payer struct{ account, asset string }
+
+// A chargeLine is a charge as it is printed.
+type chargeLine struct {
+	Dimension string `json:"dimension"`
+	Seq       uint64 `json:"seq"`
+	Digest    string `json:"digest"`
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Asset     string `json:"asset"`
+	Amount    string `json:"amount_minor"`
+	Ref       string `json:"ref"`
+	State     string `json:"state"` // due, charged, or charged_before
+	Txid      string `json:"txid,omitzero"`
+}
+
+// maxNonceRetries is how often a transfer is sent again because another operation took its nonce.
+const maxNonceRetries = 10
+
+// Run charges the usage of a period.
+func (v *chargeUsageCmd) Run(c *Console) error {
+	for _, a := range [...]struct{ flag, account string }{{"--account-from", v.AccountFrom}, {"--account-to", v.AccountTo}} {
+		if err := types.CheckUserAccount(a.account); err != nil {
+			return exit.Unable(fmt.Errorf("%s %s: %w", a.flag, a.account, err))
+		}
+	}
+	if v.AccountFrom == v.AccountTo {
+		return exit.Unable(errors.New("--account-from and --account-to must be two accounts"))
+	}
+	return v.withBilling(c, func(ctx context.Context, b *billing) error {
+		of, err := b.bill(ctx)
+		if err != nil {
+			return err
+		}
+		if !of.isComplete() {
+			return fmt.Errorf("windows that begin at %s or later are not sealed, so nothing was charged: charge when they are, or with --to %s", of.text.SealedTo, of.text.SealedTo)
+		}
+		g := &charger{billing: b, from: v.AccountFrom, to: v.AccountTo, nonces: map[payer]int64{}}
+		return g.charge(ctx, of.Charges, v.Preview)
+	})
+}
+
+// charge makes the transfers that are missing.
+func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool) error {
+	lines := make([]chargeLine, len(all))
+	for i := range all {
+		lines[i] = g.line(&all[i])
+		if err := g.lookUp(ctx, &lines[i]); err != nil {
+			return err
+		}
+	}
+	made, before := 0, 0
+	for i := range lines {
+		l := &lines[i]
+		if l.State == "due" && !preview {
+			if err := g.transfer(ctx, l); err != nil {
+				return fmt.Errorf("%w; %d slices were charged before: the same command continues", err, made+before)
+			}
+			made++
+		} else if l.State != "due" {
+			before++
+		}
+		if err := g.print(l); err != nil {
+			return err
+		}
+	}
+	if g.tree.JSON {
+		return nil
+	}
+	if preview {
+		return g.printLine("%d slices are due, %d were charged before; nothing was transferred", len(lines)-before, before)
+	}
+	return g.printLine("%d slices were charged, %d before", made, before)
+}
+
+// line returns a charge that is due.
+func (g *charger) line(c *invoice.Charge) chargeLine {
+	l := chargeLine{Dimension: c.Dimension, Seq: c.Seq, Digest: c.Digest.String(), From: g.from, To: g.to, Asset: c.Asset, Amount: c.Amount.String(),
+		Ref: c.Ref(g.tenant), State: "due"}
+	if c.Refund {
+		l.From, l.To = g.to, g.from
+	}
+	return l
+}
+
+// memo returns the memo of the transfer: it binds the ledger to the content of the slice.
+func (l *chargeLine) memo() string {
+	return fmt.Sprintf("usage %s %d %s", l.Dimension, l.Seq, l.Digest)
+}
+
+// lookUp sets the state of l. It fails if the slice was charged in another way.
+func (g *charger) lookUp(ctx context.Context, l *chargeLine) error {
+	got, err := g.node.TxByRef(ctx, l.Ref)
+	switch {
+	case errors.Is(err, client.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case got.Receipt == nil:
+		return fmt.Errorf("%w: the ref %s is no transfer", client.ErrWrongNode, l.Ref)
+	}
+	r := got.Receipt
+	if r.From != l.From || r.To != l.To || r.Asset != l.Asset || r.AmountMinor != l.Amount {
+		return fmt.Errorf("slice %d of %s was charged with %s %s from %s to %s (%s), and would be now with %s %s from %s to %s: it was another period, price list or account; nothing was charged now",
+			l.Seq, l.Dimension, r.AmountMinor, r.Asset, r.From, r.To, r.Txid, l.Amount, l.Asset, l.From, l.To)
+	}
+	l.State, l.Txid = "charged_before", r.Txid
+	return nil
+}
+
+// transfer makes the transfer of l.
+func (g *charger) transfer(ctx context.Context, l *chargeLine) error {
+	by := payer{l.From, l.Asset}
+	for range maxNonceRetries {
+		if g.nonces[by] == 0 {
+			b, err := g.node.Balance(ctx, l.From, l.Asset, 0)
+			if err != nil {
+				return err
+			}
+			g.nonces[by] = b.NextNonce
+		}
+		r, err := g.node.Transfer(ctx, client.TransferRequest{From: l.From, To: l.To, Asset: l.Asset, AmountMinor: l.Amount, Nonce: g.nonces[by], Memo: l.memo(), Ref: l.Ref})
+		switch {
+		case err == nil:
+			g.nonces[by]++
+			l.State, l.Txid = "charged", r.Txid
+			return nil
+		case errors.Is(err, client.ErrUnknown):
+			return exit.New(exit.CodeUnknown, fmt.Errorf("slice %d of %s: outcome unknown (%w): run the same command again", l.Seq, l.Dimension, errors.Unwrap(err)))
+		case errors.Is(err, client.RefUsed): // by another run of this command
+			return g.lookUp(ctx, l)
+		case errors.Is(err, client.NonceConflict):
+			g.nonces[by] = 0
+		default:
+			return fmt.Errorf("slice %d of %s, %s %s from %s: %w", l.Seq, l.Dimension, l.Amount, l.Asset, l.From, err)
+		}
+	}
+	return fmt.Errorf("slice %d of %s: other operations of %s took each nonce", l.Seq, l.Dimension, l.From)
+}
+
+func (g *charger) print(l *chargeLine) error {
+	if g.tree.JSON {
+		return g.printJSON(l)
+	}
+	tx := ""
+	if l.Txid != "" {
+		tx = ", " + l.Txid
+	}
+	return g.printLine("slice %d of %s: %s %s from %s to %s, %s%s", l.Seq, l.Dimension, l.Amount, l.Asset, l.From, l.To, l.State, tx)
+}
