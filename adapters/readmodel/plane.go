@@ -5,13 +5,13 @@ import (
 	"macronode/core/types"
 )
 
-// ReadPlane passes a plane to read, and returns the frame and the time of the state. read neither changes
-// the plane nor keeps it. It is not called if the program does not have the plane.
-func (f *Follower) ReadPlane(id types.Plane, read func(plane.Plane)) (upto types.LSN, at types.Time) {
+// ReadPlane passes a plane and the time of the state to read, and returns the frame of the state. read
+// neither changes the plane nor keeps it. It is not called if the program does not have the plane.
+func (f *Follower) ReadPlane(id types.Plane, read func(p plane.Plane, at types.Time)) (upto types.LSN) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if p := f.state.Plane(id); p != nil {
-		read(p)
+		read(p, f.state.At)
 	}
-	return f.state.LSN, f.state.At
+	return f.state.LSN
 }

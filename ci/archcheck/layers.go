@@ -88,10 +88,11 @@ var Layers = []Layer{
 	adapter("httpserver", "adapters/fs").modules("golang.org/x/sys"),
 	adapter("inflate").modules("github.com/klauspost/compress"),
 	adapter("proxy", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
-	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
+	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/plane", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
 		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
+	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry"),
 	adapter("fstest", "adapters/fs"),
 	adapter("nettest"), // for tests only
 
