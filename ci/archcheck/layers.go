@@ -92,12 +92,14 @@ var Layers = []Layer{
 		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
-	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry"),
+	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry").
+		modules("github.com/go-json-experiment/json"),
 	adapter("fstest", "adapters/fs"),
 	adapter("nettest"), // for tests only
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "chaos"},
 		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
+	{Path: "examples/counter/adapter", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 

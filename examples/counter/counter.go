@@ -175,6 +175,12 @@ func parse(b []byte) (a added, ok bool) {
 	return added{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), b[16:]}, true
 }
 
+// ReadAdded returns the counter that a record sets, and its value; false if r is not such a record.
+func ReadAdded(r *record.Record) (name []byte, value uint64, ok bool) {
+	a, ok := parse(r.Payload)
+	return a.name, a.value, ok && r.Kind == record.PlaneKind(types.PlaneExample, kindAdded)
+}
+
 // HasTimers is false: nothing here depends on time.
 func (*Plane) HasTimers() bool                        { return false }
 func (*Plane) Expire(types.Time, *record.Record) bool { return false }
