@@ -99,8 +99,8 @@ var Layers = []Layer{
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "chaos"},
 		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
-	{Path: "examples/counter/adapter", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
+	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
 	command("exit"),

@@ -4,8 +4,8 @@ package settings
 
 import (
 	"macronode/adapters/plane"
-	counter "macronode/examples/counter/adapter"
+	"macronode/examples/counternode"
 )
 
 // examples returns the planes of a build with the tag examples.
-func examples() plane.All { return plane.All{counter.Description()} }
+func examples() plane.All { return plane.All{counternode.Description()} }

@@ -1,5 +1,5 @@
-// Package adapter describes the plane of package counter: its configuration, operations, view and metric.
-package adapter
+// Package counternode describes the plane of package counter: its configuration, operations, view and metric.
+package counternode
 
 import (
 	_ "embed"
