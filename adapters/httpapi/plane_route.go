@@ -67,21 +67,21 @@ func (a *API) addPlane(p PlaneRoutes) {
 	}
 }
 
-// mergeDocument adds the members of an object to another one. Where both have an object, its members are merged, down
-// to a single operation or schema. Any other name that is there already is a bug.
+// mergeDocument adds the members of an object to another one. Where both have an object, its members are merged. Any
+// other name that is there already is a bug, so an operation is not described twice.
 func mergeDocument(document, added []byte) []byte {
-	b := append(merge(document, added, 3), '\n')
+	b := append(merge(document, added), '\n')
 	types.Assert((*jsontext.Value)(&b).Indent(jsontext.WithIndent("  ")) == nil, "httpapi: the document cannot be written")
 	return b
 }
 
-func merge(to, from jsontext.Value, depth int) jsontext.Value {
+func merge(to, from jsontext.Value) jsontext.Value {
 	var whole, part map[string]jsontext.Value
 	err := errors.Join(json.Unmarshal(to, &whole), json.Unmarshal(from, &part))
 	for name, value := range part { // the order does not matter: Marshal sorts
 		if old, known := whole[name]; known {
-			types.Assert(depth > 0 && old.Kind() == '{', "httpapi: the document of a plane has a name again: "+name)
-			value = merge(old, value, depth-1)
+			types.Assert(old.Kind() == '{', "httpapi: the document of a plane has a name again: "+name)
+			value = merge(old, value)
 		}
 		whole[name] = value
 	}
