@@ -97,10 +97,11 @@ var Layers = []Layer{
 	adapter("fstest", "adapters/fs"),
 	adapter("nettest"), // for tests only
 
-	{Path: "chaos", Imports: []string{"core", "adapters", "models", "chaos"},
-		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
+
+	{Path: "chaos", Imports: []string{"core", "adapters", "models", "examples/counter", "chaos"},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
 	command("exit"),
