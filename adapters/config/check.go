@@ -27,7 +27,7 @@ func (c *Config) Check() (wrong []error) {
 			wrong = append(wrong, err)
 		}
 	}
-	return append(wrong, c.lists()...)
+	return append(append(wrong, c.lists()...), c.checkSections()...)
 }
 
 // within reports whether k's value is in its range.

@@ -56,7 +56,8 @@ type Config struct {
 
 	Log Log `key:"log" doc:"Log lines on standard error."`
 
-	from map[string]string // key → the layer that set it; absent is the default
+	from     map[string]string // key → the layer that set it; absent is the default
+	sections []sectionValue    // of planes
 }
 
 // Listen has the addresses of the listeners.

@@ -21,8 +21,14 @@ type key struct {
 	entry bool // it is an entry of a list, and has the list's tag
 }
 
-// keys returns the leaves of tree, a pointer to a struct, in the order of declaration.
-func keys(tree any) []key { return appendKeys(nil, "", "", reflect.ValueOf(tree).Elem()) }
+// keys returns the leaves of tree, a pointer to a struct, in the order of declaration. Those of sections come last.
+func keys(tree any) []key {
+	all := appendKeys(nil, "", "", reflect.ValueOf(tree).Elem())
+	if c, ok := tree.(*Config); ok {
+		all = append(all, c.sectionKeys()...)
+	}
+	return all
+}
 
 func appendKeys(to []key, prefix, of string, section reflect.Value) []key {
 	for i := range section.NumField() {

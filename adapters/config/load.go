@@ -24,6 +24,7 @@ type Sources struct {
 	Environ   []string // as returned by os.Environ
 	Elsewhere []string // variables named MACRONODE_… that are not keys
 	Flags     []Flag
+	Sections  []Section // of planes, beside those of the tree
 }
 
 // A Flag sets a key on the command line.
@@ -37,6 +38,7 @@ type Flag struct {
 // returns all errors joined, one sentence each, with the key, the layer and the allowed values.
 func Load(s Sources) (*Config, error) {
 	c := &Config{from: map[string]string{}}
+	c.addSections(s.Sections)
 	l := &layers{keys: keys(c), from: c.from}
 	l.defaults()
 	if s.File != "" {

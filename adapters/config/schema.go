@@ -12,10 +12,10 @@ import (
 	"macronode/core/types"
 )
 
-// Schema returns the tree as JSON Schema.
-func Schema() []byte {
+// Schema returns the tree with these sections as JSON Schema.
+func Schema(sections ...Section) []byte {
 	var b bytes.Buffer
-	s := schema{jsontext.NewEncoder(&b, jsontext.WithIndent("  "))}
+	s := schema{jsontext.NewEncoder(&b, jsontext.WithIndent("  ")), sections}
 	s.open(jsontext.BeginObject)
 	s.texts("$schema", "https://json-schema.org/draft/2020-12/schema", "title", "macronode configuration")
 	s.section(reflect.TypeFor[Config](), "object", "null")
@@ -24,7 +24,10 @@ func Schema() []byte {
 }
 
 // schema writes JSON tokens to memory in a valid order, so errors are not checked.
-type schema struct{ to *jsontext.Encoder }
+type schema struct {
+	to       *jsontext.Encoder
+	sections []Section // of the tree, beside its own
+}
 
 func (s schema) open(t jsontext.Token) { s.write(t) }
 
@@ -78,6 +81,9 @@ func (s schema) section(t reflect.Type, types ...string) {
 		}
 		s.write(jsontext.EndObject)
 	}
+	if t == reflect.TypeFor[Config]() {
+		s.added(types)
+	}
 	s.write(jsontext.EndObject)
 	s.required(need)
 	for _, group := range groups(t) {
@@ -88,6 +94,16 @@ func (s schema) section(t reflect.Type, types ...string) {
 			s.write(jsontext.EndObject)
 		}
 		s.write(jsontext.EndArray)
+	}
+}
+
+// added writes the sections that planes add to the tree.
+func (s schema) added(types []string) {
+	for _, of := range s.sections {
+		s.write(jsontext.String(of.Key), jsontext.BeginObject)
+		s.texts("description", of.Doc)
+		s.section(reflect.TypeOf(of.New()).Elem(), types...)
+		s.write(jsontext.EndObject)
 	}
 }
 

@@ -52,6 +52,9 @@ type Config struct {
 	Secret func(key *event.Key) string
 	Region string // of the S3 interface
 
+	Added  []PlaneRoutes // of planes that this package does not know
+	Planes PlaneState    // for them
+
 	Meter Meter
 	// Metered takes each request of an API key that was served, when it has ended; nil: usage is not metered.
 	Metered func(accounting.Request)
@@ -79,6 +82,7 @@ type API struct {
 	stream         *endpoint            // of changes
 	proxyEndpoints map[string]*endpoint // by method, for proxy routes
 	allowedMethods map[string]string    // by path, for Allow
+	document       []byte               // of all operations
 	routeCount     uint16               // of the API
 	decisionCount  atomic.Uint64        // decisions without a record
 	largeBodies    chan struct{}        // one slot for each request with a large body
@@ -97,13 +101,16 @@ func New(c Config) *API {
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
-	a := &API{Config: c, echo: echo.New(), otherEndpoints: make(map[string]*endpoint), allowedMethods: make(map[string]string),
+	a := &API{Config: c, echo: echo.New(), document: document, otherEndpoints: make(map[string]*endpoint), allowedMethods: make(map[string]string),
 		largeBodies: make(chan struct{}, c.MaxLargeBodies), usageScans: make(chan struct{}, maxUsageScans)}
 	a.cursorCipher = newCursorCipher()
 	a.echo.HTTPErrorHandler = a.refuse
 	a.SetSnapshot(c.Snapshot)
 	for _, r := range routes() {
 		a.addRoute(r)
+	}
+	for _, p := range c.Added {
+		a.addPlane(p)
 	}
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
 		a.otherEndpoints[method] = &endpoint{name: "other", service: serviceOf("other")}
@@ -203,11 +210,16 @@ func (a *API) addRoute(r route) {
 	if r.readsIndex {
 		e.facet, e.meanBytes = types.FacetQuery, 16<<10
 	}
-	a.meter(e, r.method)
-	if a.allowedMethods[r.path] != "" {
-		a.allowedMethods[r.path] += ", "
+	a.handle(e, r.method, r.path, r.serve)
+}
+
+// handle routes requests to an endpoint, which serves them after admission.
+func (a *API) handle(e *endpoint, method, path string, serve func(*call) error) {
+	a.meter(e, method)
+	if a.allowedMethods[path] != "" {
+		a.allowedMethods[path] += ", "
 	}
-	a.allowedMethods[r.path] += r.method
+	a.allowedMethods[path] += method
 	enter := func(c echo.Context) error {
 		k := c.Response().Writer.(*call)
 		s := a.Node.Status()
@@ -218,10 +230,10 @@ func (a *API) addRoute(r route) {
 		if err := k.admit(); err != nil {
 			return err
 		}
-		return r.serve(k)
+		return serve(k)
 	}
-	a.echo.Add(r.method, r.path, enter)
-	a.echo.OPTIONS(r.path, func(echo.Context) error { return echo.ErrMethodNotAllowed }) // otherwise echo answers it
+	a.echo.Add(method, path, enter)
+	a.echo.OPTIONS(path, func(echo.Context) error { return echo.ErrMethodNotAllowed }) // otherwise echo answers it
 }
 
 // ServeHTTP serves one request.

@@ -16,7 +16,7 @@ func openapi(k *call) error {
 		return errNoQuery
 	}
 	k.identify()
-	k.answer(200, jsonType, document)
+	k.answer(200, jsonType, k.document)
 	return nil
 }
 

@@ -72,6 +72,7 @@ type reader struct {
 	width uint64 // of the buckets of keys
 	eras  eras
 	hold  func(types.Tenant, types.TxID) (hold, error)
+	views [types.NumPlanes]func(*draft, types.Position, types.Time) // the rows of the records of planes
 
 	rec    record.Record
 	batch  bool
@@ -118,14 +119,11 @@ func (x *reader) record(d *draft, journal types.JournalID, p types.Position, at 
 	if len(r.Ref.Text) > 0 {
 		d.end(appendPlace(d.key(refKey(d.arena, r.Tenant, digest.Name(r.Ref.Text))), p), 0)
 	}
+	if rows := x.views[r.Kind.Plane()]; rows != nil {
+		rows(d, p, at)
+		return nil
+	}
 	switch {
-	case r.Kind.Plane() == types.PlaneStorage:
-		x.names(d, p, at)
-		return nil
-	case r.Kind.Plane() == types.PlaneAccounting:
-		x.events(d, p)
-		x.usage(d, p)
-		return nil
 	case !r.IsMovement():
 		return nil
 	case len(r.Asset.Text) == 0 && r.Kind != record.HoldExpired && r.Kind != record.FreezeChanged:

@@ -23,7 +23,7 @@ var errPause = errors.New("index: paused")
 type folding struct {
 	*Indexer
 	store  *store
-	reader reader
+	reader *reader
 	draft  draft
 	ends   []int // number of rows up to the end of each frame in the draft
 	mark   mark  // after the last of these frames
@@ -45,7 +45,7 @@ type built struct {
 
 func newFolding(x *Indexer, s *store, m mark, following func()) *folding {
 	f := &folding{Indexer: x, store: s, mark: m, behind: true, following: following, tails: make(chan *tail, 1), done: make(chan built, 1)}
-	f.reader = reader{width: x.width, eras: x.eras, hold: f.hold}
+	f.reader = newReader(x.width, x.eras, x.config.Views, f.hold)
 	return f
 }
 

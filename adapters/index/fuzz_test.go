@@ -66,12 +66,12 @@ func FuzzFrame(f *testing.F) {
 	lost := errors.New("never opened")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		known := len(body)%2 == 0
-		x := reader{width: 250, eras: eraBits, hold: func(types.Tenant, types.TxID) (hold, error) {
+		x := newReader(250, eraBits, nil, func(types.Tenant, types.TxID) (hold, error) {
 			if known {
 				return hold{amount: types.MinorUnits(1), from: []byte("ann"), asset: []byte("EUR")}, nil
 			}
 			return hold{}, lost
-		}}
+		})
 		var d draft
 		s := record.Sealed{Journal: 3, LSN: 7, Body: body}
 		if _, err := x.frame(&s, &d); err != nil {

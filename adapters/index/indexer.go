@@ -29,6 +29,8 @@
 //	12 d(bucket) t name        object      address, size, ETag, time; empty: removed
 //	13 t name 0 implicit¹      bucket      time; empty: removed
 //	14 t id¹⁰                  upload      d(bucket), name, time; empty: ended
+//	15 t dimension 0 from⁸ seq⁸ slice      LSN, payload
+//	16 plane¹ t …              of a View   as the plane writes it; empty: removed
 //
 // A place is an LSN and an index; its journal follows from the mark. If a key occurs more
 // than once, the last value counts.
@@ -137,6 +139,7 @@ type Config struct {
 	TTL     time.Duration // of a key. If it changes, the index is rebuilt
 	Limits  Limits
 	Journal Journal
+	Views   []View          // of planes that this package does not know
 	Indexed func(types.LSN) // called with the last frame in tables, from one goroutine. Nil: not called
 	Aged    func() bool     // reports whether an evicted key may be within its TTL. Nil: always
 	Log     *slog.Logger    // nil: no log

@@ -27,6 +27,7 @@ const (
 	ofBucket                    // buckets by name
 	ofUpload                    // uploads in parts
 	ofSlice                     // slices of usage
+	ofPlane                     // rows of a View
 )
 
 const (
@@ -111,6 +112,8 @@ func group(key []byte) []byte {
 		return key[1 : 1+nameSize]
 	case ofChange, ofAccount, ofAsset, ofBucket, ofUpload, ofSlice:
 		return key[1 : 1+tenantSize]
+	case ofPlane:
+		return key[1 : 1+1+tenantSize]
 	default:
 		return key[1:]
 	}

@@ -19,6 +19,7 @@ import (
 
 // Metrics has the metrics of one node. Two nodes in one process share no metrics.
 type Metrics struct {
+	declared   declarations
 	registry   *prometheus.Registry
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
@@ -36,15 +37,17 @@ type Metrics struct {
 }
 
 // New returns metrics in which all counters are 0. It calls status at each scrape. Sampled metrics
-// that are not part of the status are registered with Sample.
-func New(status func() event.Status) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), counters: make(map[string]*prometheus.CounterVec),
-		histograms: make(map[string]*prometheus.HistogramVec), samples: newSamples()}
+// that are not part of the status are registered with Sample. Planes that package registry does not
+// declare add their own.
+func New(status func() event.Status, planes ...registry.Entries) *Metrics {
+	m := &Metrics{declared: registry.With(planes...), registry: prometheus.NewRegistry(), counters: make(map[string]*prometheus.CounterVec),
+		histograms: make(map[string]*prometheus.HistogramVec)}
+	m.samples = newSamples(m.declared)
 	m.upstreams.Store(new(upstreams))
 	m.registry.MustRegister(m.samples, &life{status: status, samples: m.samples},
 		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for i := range registry.Metrics {
-		if d := &registry.Metrics[i]; !d.Sampled {
+	for i := range m.declared {
+		if d := &m.declared[i]; !d.Sampled {
 			m.count(d)
 		}
 	}
@@ -86,23 +89,26 @@ func labels(d *registry.Metric) (names []string) {
 	return names
 }
 
-// declared returns the metric called name. It panics if the registry does not declare the series.
-func declared(name string, values []string) *registry.Metric {
-	i := slices.IndexFunc(registry.Metrics, func(d registry.Metric) bool { return d.Name == name })
+// declarations are the metrics of a node.
+type declarations []registry.Metric
+
+// find returns the metric called name. It panics if the series is not declared.
+func (all declarations) find(name string, values []string) *registry.Metric {
+	i := slices.IndexFunc(all, func(d registry.Metric) bool { return d.Name == name })
 	types.Assert(i >= 0, "metrics: no such metric: "+name)
-	d := &registry.Metrics[i]
+	d := &all[i]
 	is := slices.ContainsFunc(d.All(values...), func(s []string) bool { return slices.Equal(s, values) })
 	types.Assert(is, "metrics: no such series of "+name)
 	return d
 }
 
 func (m *Metrics) counter(name string, values ...string) prometheus.Counter {
-	declared(name, values)
+	m.declared.find(name, values)
 	return m.counters[name].WithLabelValues(values...)
 }
 
 func (m *Metrics) histogram(name string, values ...string) prometheus.Observer {
-	declared(name, values)
+	m.declared.find(name, values)
 	return m.histograms[name].WithLabelValues(values...)
 }
 
@@ -114,7 +120,7 @@ func (m *Metrics) Handler() http.Handler {
 // Sample registers a function that returns the value of a series at each scrape. It panics if the
 // series already has a function.
 func (m *Metrics) Sample(name string, value func() float64, values ...string) {
-	types.Assert(declared(name, values).Sampled, "metrics: not a sampled metric: "+name)
+	types.Assert(m.declared.find(name, values).Sampled, "metrics: not a sampled metric: "+name)
 	m.samples.add(name, sample{value, values})
 }
 

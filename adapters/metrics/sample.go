@@ -13,7 +13,8 @@ import (
 
 // samples collects the sampled metrics: it calls the registered functions at each scrape.
 type samples struct {
-	descs map[string]*prometheus.Desc // of all sampled metrics, by name
+	declared declarations
+	descs    map[string]*prometheus.Desc // of all sampled metrics, by name
 
 	mu  sync.RWMutex // guards all; not held during calls, because a function may take other locks
 	all map[string][]sample
@@ -24,10 +25,10 @@ type sample struct {
 	labels []string
 }
 
-func newSamples() *samples {
-	s := &samples{descs: make(map[string]*prometheus.Desc), all: make(map[string][]sample)}
-	for i := range registry.Metrics {
-		if d := &registry.Metrics[i]; d.Sampled {
+func newSamples(all declarations) *samples {
+	s := &samples{declared: all, descs: make(map[string]*prometheus.Desc), all: make(map[string][]sample)}
+	for i := range all {
+		if d := &all[i]; d.Sampled {
 			s.descs[d.Name] = prometheus.NewDesc(d.Name, d.Help, labels(d), nil)
 		}
 	}
@@ -70,7 +71,7 @@ func (s *samples) taken() map[string][]sample {
 // is returns a series with its current value.
 func (s *samples) is(name string, value float64, labels ...string) prometheus.Metric {
 	kind := prometheus.GaugeValue
-	if declared(name, labels).Type == registry.Counter {
+	if s.declared.find(name, labels).Type == registry.Counter {
 		kind = prometheus.CounterValue
 	}
 	return prometheus.MustNewConstMetric(s.descs[name], kind, value, labels...)

@@ -56,8 +56,8 @@ func (m *Metrics) newUpstream(name string) *Upstream {
 
 func (m *Metrics) forget(name string) {
 	of := prometheus.Labels{"upstream": name}
-	for i := range registry.Metrics {
-		d := &registry.Metrics[i]
+	for i := range m.declared {
+		d := &m.declared[i]
 		switch {
 		case !d.OfUpstreams() || d.Sampled:
 		case d.Type == registry.Counter:

@@ -85,13 +85,6 @@ func (f *Follower) HasFile(a storage.Address, file storage.File) bool {
 	return ok && o.File == file
 }
 
-// Stored returns the usage of all tenants, and the bytes stored for it.
-func (f *Follower) Stored() (logical, physical storage.Usage) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.storage().Totals()
-}
-
 // Objects lists at most limit objects from a position on, and returns the next position.
 func (f *Follower) Objects(from uint32, limit int) (list []storage.Stored, next uint32, done bool) {
 	f.mu.RLock()

@@ -1,8 +1,6 @@
 package readmodel
 
 import (
-	"time"
-
 	"macronode/core/accounting"
 	"macronode/core/types"
 )
@@ -23,15 +21,6 @@ func (f *Follower) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (up
 		return true
 	})
 	return f.state.LSN, f.state.At, p.SealedTo(t, f.state.At)
-}
-
-// UsageRows returns the numbers of rows that are not sealed and of streams, of all tenants, and for how long the
-// oldest row is due at the time of the last frame.
-func (f *Follower) UsageRows() (rows, streams int, lag time.Duration) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	p := f.accounting()
-	return p.Rows(), p.Streams(), p.SealLag(f.state.At)
 }
 
 // ReportAt returns the report of a record; false if it is none, or cannot be read.

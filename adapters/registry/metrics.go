@@ -55,8 +55,8 @@ var StatusClasses = []string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 func StatusClass(status int) string { return StatusClasses[min(max(status/100, 0), 5)] }
 
 // requests lists the series of http_requests_total.
-func requests() (series [][]string) {
-	for _, of := range Endpoints {
+func requests(endpoints [][]string) (series [][]string) {
+	for _, of := range endpoints {
 		for _, class := range StatusClasses {
 			series = append(series, append(slices.Clone(of), class))
 		}
@@ -69,14 +69,11 @@ var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 
 // Metrics lists every metric, from the requests to the disk.
 var Metrics = []Metric{
-	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the request header to the end of the response.",
-		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "HEAD", "POST", "PUT", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
-	{Name: "http_requests_total", Type: Counter, Help: "Requests, by operation and class of the response status. none: the client left before a response began.",
-		Labels: []Label{{"route", firsts(Endpoints)}, {"method", []string{"GET", "HEAD", "POST", "PUT", "DELETE", "other"}}, {"code", StatusClasses}}, Series: requests()},
+	latencyOf(Endpoints),
+	requestsOf(Endpoints),
 	{Name: "decision_seconds", Type: Histogram, Help: "Time from submitting a request to the core to its reply, including durability.",
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
-	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",
-		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
+	busyOf(Endpoints),
 	{Name: "rejected_total", Type: Counter, Help: "Requests rejected before any work, by the listener, the API or the proxy.",
 		Labels: []Label{{"plane", []string{"node", "wallet", "proxy", "storage"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing", "frame_flood")}}, Series: rejections()},
 	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections closed to make room for a new one, by the limit reached.",

@@ -21,6 +21,7 @@ type Memory struct {
 type Entry struct {
 	Place  types.Position
 	Tenant types.Tenant
+	Plane  types.Plane
 	Key    string
 	Asked  types.RequestHash
 	Lapsed types.TxID // the expired hold; otherwise zero
@@ -63,7 +64,7 @@ func (m *Memory) Frame(s *record.Sealed) error {
 		if rest, err = record.Next(rest, &r); err != nil {
 			return err
 		}
-		e := Entry{Place: types.Position{LSN: s.LSN, Index: index}, Tenant: r.Tenant}
+		e := Entry{Place: types.Position{LSN: s.LSN, Index: index}, Tenant: r.Tenant, Plane: r.Kind.Plane()}
 		if r.IsMovement() {
 			m.moved[movement{r.Tenant, r.Seq}] = e.Place
 		}

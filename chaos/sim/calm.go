@@ -36,6 +36,9 @@ func (w *World) calm() {
 			}
 			w.insistStorage()
 			w.insistUsage()
+			for _, p := range w.planes {
+				p.insist(w)
+			}
 			w.settle()
 			w.folds(math.MaxInt)
 			w.table() // otherwise keys would never be evicted
@@ -65,7 +68,7 @@ const patience = 60
 func (w *World) busy() bool {
 	var s event.Status
 	w.node.Status(&s)
-	return !s.Ready || w.storageBusy() || w.usageBusy() || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
+	return !s.Ready || w.storageBusy() || w.usageBusy() || slices.ContainsFunc(w.planes, planeWorkload.busy) || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
 }
 
 // plenty is space that is never used up.
@@ -83,6 +86,7 @@ func (w *World) Settled() (stuck []string) {
 	}
 	note(w.storageBusy(), "storage", "a storage client is never answered")
 	note(w.usageBusy(), "usage", "a client that reports usage is never answered")
+	note(slices.ContainsFunc(w.planes, planeWorkload.busy), "plane", "a client of a plane is never answered")
 	note(len(w.asked) > 0, "reply", "%d requests were let in and never answered", len(w.asked))
 	note(len(w.copies) > 0, "twin", "%d requests that were sent twice were answered once", len(w.copies))
 	note(len(w.clerk.admin) > 0, "clerk", "%d times the boss waits", len(w.clerk.admin))
@@ -137,6 +141,11 @@ func (w *World) end() {
 	}
 	if w.usage != nil && len(w.usage.sent) > 0 {
 		w.fail("never-answered", "%d reports of usage were let in and never answered", len(w.usage.sent))
+	}
+	for _, p := range w.planes {
+		if n := p.unanswered(); n > 0 {
+			w.fail("never-answered", "%d requests of clients of a plane were let in and never answered", n)
+		}
 	}
 	if len(w.asked) > 0 {
 		w.fail("never-answered", "%d requests were let in and never answered", len(w.asked))

@@ -48,7 +48,7 @@ func (t *testimony) history(m *recall.Memory) (h past, err error) {
 	}
 	used := map[history.Key]bool{}
 	for n, e := range m.Entries {
-		if e.Tenant == storageTenant {
+		if e.Tenant == storageTenant || e.Plane > types.PlaneWallet {
 			continue // no client of the wallet asked for it
 		}
 		at := history.Entry{Place: e.Place, Key: history.Key{Client: itself, Number: uint32(n + 1)}}

@@ -39,6 +39,7 @@ func Life(seed uint64, moves int) world.Chooser {
 	c = world.Given(c, "goal/cell", int(seed%goals)) // each as often as any other
 	c = world.Given(c, "odds/storage", storageOdds(seed))
 	c = world.Given(c, "odds/usage", usageOdds(seed))
+	c = givenWorkloads(c, uint64(types.Hash64(0).Mix(seed)))
 	return world.Given(c, "moves", moves)
 }
 
@@ -61,11 +62,17 @@ func usageOdds(seed uint64) int {
 	return 0
 }
 
-// addedSites are those that older logs lack; their choice 0 changes nothing.
-var addedSites = [...]string{"odds/storage", "odds/usage"}
+// addedSites returns those that older logs lack; their choice 0 changes nothing.
+func addedSites() []string {
+	sites := []string{"odds/storage", "odds/usage"}
+	for _, p := range planeWorkloads {
+		sites = append(sites, p.site)
+	}
+	return sites
+}
 
 // Replay returns the choices of a log.
-func Replay(l world.Log) world.Chooser { return world.Replay(l, addedSites[:]...) }
+func Replay(l world.Log) world.Chooser { return world.Replay(l, addedSites()...) }
 
 // Steps are the sites at which a step of a run begins: the choices between two of them can be
 // left out.
@@ -137,6 +144,7 @@ func (w *World) live() {
 	}
 	w.beginStorage()
 	w.beginUsage()
+	w.beginWorkloads()
 	if w.c.Choose("checks", 4) != 0 {
 		w.checks = 8
 	}
@@ -162,6 +170,9 @@ func (w *World) live() {
 		return
 	}
 	if w.certifyUsage(); w.err != nil {
+		return
+	}
+	if w.certifyWorkloads(); w.err != nil {
 		return
 	}
 	w.unlawful = true

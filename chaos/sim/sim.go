@@ -103,14 +103,15 @@ type World struct {
 	audit     audit
 	storage   *storageWorld // nil: the run has no storage
 	usage     *usageWorld   // nil: the run has no usage
-	went      types.LSN     // the last frame of the previous process
-	moved     int           // moves so far
-	calmed    int           // rounds of the calm so far
-	harmed    bool          // durable data may be overwritten
-	known     types.LSN     // the mark of durable frames beside the journal
-	unlawful  bool          // the disk may violate its rules: earlier states prove nothing
-	asleep    bool          // no tick since a pause
-	draining  bool          // a drain has begun
+	planes    []planeWorkload
+	went      types.LSN // the last frame of the previous process
+	moved     int       // moves so far
+	calmed    int       // rounds of the calm so far
+	harmed    bool      // durable data may be overwritten
+	known     types.LSN // the mark of durable frames beside the journal
+	unlawful  bool      // the disk may violate its rules: earlier states prove nothing
+	asleep    bool      // no tick since a pause
+	draining  bool      // a drain has begun
 	recording *recording
 	err       *Failure
 }
@@ -138,7 +139,7 @@ func (w *World) choose() move {
 		most *= 2
 	}
 	all := most
-	if w.storage != nil || w.usage != nil {
+	if w.storage != nil || w.usage != nil || len(w.planes) > 0 {
 		all += planeMoves
 	}
 	switch at := w.c.Choose("move", all); {
@@ -146,6 +147,9 @@ func (w *World) choose() move {
 		return moves[at]
 	case at < most:
 		return move{"a visitor", (*World).visit}
+	}
+	if n := len(w.planes); n > 0 {
+		return move{"a client of a plane", w.planes[w.moved%n].move}
 	}
 	if w.usage != nil {
 		return move{"a usage client", (*World).usageMove}
@@ -211,6 +215,9 @@ func (w *World) arrivals() int {
 	if w.usage != nil {
 		most = max(most, len(w.usage.enter))
 	}
+	for _, p := range w.planes {
+		most = max(most, len(*p.arrivals()))
+	}
 	return most
 }
 
@@ -230,6 +237,11 @@ func (w *World) turn(arrivals int) {
 	if u := w.usage; u != nil {
 		n := min(arrivals, len(u.enter))
 		events, u.enter = append(events, u.enter[:n]...), u.enter[n:]
+	}
+	for _, p := range w.planes {
+		enter := p.arrivals()
+		n := min(arrivals, len(*enter))
+		events, *enter = append(events, (*enter)[:n]...), (*enter)[n:]
 	}
 	for ; arrivals > 0 && len(w.enter) > 0; arrivals-- {
 		events, w.enter = append(events, w.enter[0]), w.enter[1:]

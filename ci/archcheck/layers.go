@@ -72,7 +72,7 @@ var Layers = []Layer{
 	adapter("sigv4"),
 	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
-	adapter("readmodel", "core/accounting", "core/digest", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
+	adapter("readmodel", "core/accounting", "core/digest", "core/plane", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),
 	adapter("durable", "adapters/fs"),
 	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),
@@ -91,16 +91,20 @@ var Layers = []Layer{
 	adapter("httpserver", "adapters/fs").modules("golang.org/x/sys"),
 	adapter("inflate").modules("github.com/klauspost/compress"),
 	adapter("proxy", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
-	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
+	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/plane", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
 		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
+	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry").
+		modules("github.com/go-json-experiment/json"),
 	adapter("fstest", "adapters/fs"),
 	adapter("nettest"), // for tests only
 
-	{Path: "chaos", Imports: []string{"core", "adapters", "models", "chaos"},
-		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
+	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
+
+	{Path: "chaos", Imports: []string{"core", "adapters", "models", "examples/counter", "chaos"},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
 	{Path: "cmd/internal/jsonerror", Modules: []string{"github.com/go-json-experiment/json"}},

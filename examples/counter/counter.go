@@ -56,20 +56,22 @@ func (a *Add) Seal() {
 	a.Hash = digest.RequestHash(binary.LittleEndian.AppendUint64(append([]byte(nil), a.Name.Text...), a.Delta))
 }
 
-// Limits of a Plane.
-type Limits struct{ Counters int }
+// Limits of a Plane: counters of all tenants, counters of one tenant, and tenants.
+type Limits struct{ Counters, TenantCounters, Tenants int }
 
 // Spec returns the plane for the list of planes of state.Limits.
 func Spec(l Limits) plane.Spec {
-	return plane.Spec{ID: types.PlaneExample, Bytes: table.Bytes[key, value](l.Counters) + table.UndoBytes[value](1),
-		New: func(seed types.Hash64) plane.Plane { return New(l, seed) }}
+	return plane.Spec{ID: types.PlaneExample, New: func(seed types.Hash64) plane.Plane { return New(l, seed) },
+		Bytes: table.Bytes[key, value](l.Counters) + table.Bytes[types.Tenant, value](l.Tenants) + 2*table.UndoBytes[value](1)}
 }
 
 // Plane is the state of the plane.
 type Plane struct {
 	plane.NoRefs
+	quota    int // counters of one tenant
 	counters table.Table[key, value]
-	payload  [16 + MaxName]byte // scratch of Decide
+	tenants  table.Table[types.Tenant, value] // the number of counters of each
+	payload  [16 + MaxName]byte               // scratch of Decide
 }
 
 var _ plane.Plane = (*Plane)(nil)
@@ -87,8 +89,9 @@ func (v value) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(v)) }
 
 // New returns a plane without counters.
 func New(l Limits, seed types.Hash64) *Plane {
-	p := &Plane{counters: table.New[key, value](l.Counters, seed)}
+	p := &Plane{quota: l.TenantCounters, counters: table.New[key, value](l.Counters, seed), tenants: table.New[types.Tenant, value](l.Tenants, seed)}
 	p.counters.ReserveUndo(1)
+	p.tenants.ReserveUndo(1)
 	return p
 }
 
@@ -99,6 +102,30 @@ func (*Plane) ID() types.Plane { return types.PlaneExample }
 func (p *Plane) Value(t types.Tenant, name types.NameHash) uint64 {
 	v, _ := p.counters.Get(key{t, name})
 	return uint64(v)
+}
+
+// Len returns the number of counters of all tenants. Quota returns the number of counters of a tenant,
+// and the highest permitted.
+func (p *Plane) Len() int { return p.counters.Len() }
+func (p *Plane) Quota(t types.Tenant) (used, limit int) {
+	n, _ := p.tenants.Get(t)
+	return int(n), p.quota
+}
+
+// hasRoom reports whether the tables have room for a new counter. A journal may have more counters of a
+// tenant than its quota permits now.
+func (p *Plane) hasRoom(t types.Tenant) bool {
+	_, known := p.tenants.Find(t)
+	return p.counters.Room() > 0 && (known || p.tenants.Room() > 0)
+}
+
+// put sets a counter.
+func (p *Plane) put(k key, v value) {
+	if _, known := p.counters.Find(k); !known {
+		n, _ := p.tenants.Get(k.tenant)
+		p.tenants.Put(k.tenant, n+1)
+	}
+	p.counters.Put(k, v)
 }
 
 // Authorized requires the scope issue.
@@ -112,15 +139,19 @@ func (*Plane) Cost(command.Command) command.Cost {
 }
 
 // Decide adds, or rejects a sum above the largest value. That rejection is stored: a retry cannot
-// succeed. A full table is reported without a record: it may be enlarged.
+// succeed. A quota or a full table is reported without a record: each may be enlarged.
 func (p *Plane) Decide(_ types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
 	in, r := c.(*Add), f.Record()
 	*r = record.Record{Kind: record.PlaneKind(types.PlaneExample, kindAdded), Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Hash: in.Hash}
 	k := key{in.Tenant, in.Name.ID}
 	was, known := p.counters.Get(k)
 	sum := uint64(was) + in.Delta
+	used, quota := p.Quota(in.Tenant)
 	switch {
-	case !known && p.counters.Room() == 0:
+	case !known && used >= quota:
+		reply.Problem = event.QuotaExceeded
+		return
+	case !known && !p.hasRoom(in.Tenant):
 		reply.Problem = event.CapacityExceeded
 		return
 	case sum < in.Delta:
@@ -144,6 +175,12 @@ func parse(b []byte) (a added, ok bool) {
 	return added{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), b[16:]}, true
 }
 
+// ReadAdded returns the counter that a record sets, and its value; false if r is not such a record.
+func ReadAdded(r *record.Record) (name []byte, value uint64, ok bool) {
+	a, ok := parse(r.Payload)
+	return a.name, a.value, ok && r.Kind == record.PlaneKind(types.PlaneExample, kindAdded)
+}
+
 // HasTimers is false: nothing here depends on time.
 func (*Plane) HasTimers() bool                        { return false }
 func (*Plane) Expire(types.Time, *record.Record) bool { return false }
@@ -155,20 +192,20 @@ func (p *Plane) Fits(r *record.Record) bool {
 		return false
 	}
 	was, known := p.counters.Get(key{r.Tenant, digest.Name(a.name)})
-	return (known || p.counters.Room() > 0) && a.delta > 0 && a.value-a.delta == uint64(was) && a.value >= a.delta
+	return (known || p.hasRoom(r.Tenant)) && a.delta > 0 && a.value-a.delta == uint64(was) && a.value >= a.delta
 }
 
 // Apply sets the counter to the value of the record.
 func (p *Plane) Apply(_ types.Time, _ types.TxID, r *record.Record) {
 	a, ok := parse(r.Payload)
 	types.Assert(ok, "counter: applies a record that does not fit")
-	p.counters.Put(key{r.Tenant, digest.Name(a.name)}, value(a.value))
+	p.put(key{r.Tenant, digest.Name(a.name)}, value(a.value))
 }
 
-// Savepoint, Undo and Commit are those of the table.
-func (p *Plane) Savepoint() { p.counters.Savepoint() }
-func (p *Plane) Undo()      { p.counters.Undo() }
-func (p *Plane) Commit()    { p.counters.Commit() }
+// Savepoint, Undo and Commit are those of the tables.
+func (p *Plane) Savepoint() { p.counters.Savepoint(); p.tenants.Savepoint() }
+func (p *Plane) Undo()      { p.counters.Undo(); p.tenants.Undo() }
+func (p *Plane) Commit()    { p.counters.Commit(); p.tenants.Commit() }
 
 const rowCounter = 1 // tenant 4 · name 16 · value 8
 
@@ -191,14 +228,14 @@ func (p *Plane) Load(kind uint8, b []byte) error {
 	if _, known := p.counters.Find(k); known || v == 0 {
 		return plane.ErrRow
 	}
-	if p.counters.Room() == 0 {
+	if !p.hasRoom(k.tenant) {
 		return plane.ErrRoom
 	}
-	p.counters.Put(k, v)
+	p.put(k, v)
 	return nil
 }
 
-// Hash identifies the counters.
+// Hash identifies the counters. The numbers of the tenants follow from them.
 func (p *Plane) Hash() types.Hash64 { return p.counters.Hash() }
 
 // CopyTo overwrites dst, or returns a new copy.
@@ -207,12 +244,24 @@ func (p *Plane) CopyTo(dst plane.Plane) plane.Plane {
 	if !ok {
 		d = new(Plane)
 	}
+	d.quota = p.quota
 	p.counters.CopyTo(&d.counters)
+	p.tenants.CopyTo(&d.tenants)
 	return d
 }
 
-// Check returns what is wrong with the table.
-func (p *Plane) Check() error { return p.counters.Check() }
+// Check returns what is wrong with the tables.
+func (p *Plane) Check() error {
+	sum := 0
+	for place := range p.tenants.Len() {
+		_, n := p.tenants.Row(uint32(place))
+		sum += int(n)
+	}
+	if sum != p.counters.Len() {
+		return fmt.Errorf("counter: %d counters, %d of all tenants", p.counters.Len(), sum)
+	}
+	return errors.Join(p.counters.Check(), p.tenants.Check())
+}
 
 // Render appends the answer of a record.
 func (*Plane) Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {

@@ -25,19 +25,20 @@ import (
 	"macronode/examples/counter"
 )
 
-const admin types.KeyID = 7
+const admin, other types.KeyID = 7, 8 // the keys of the tenants 1 and 2
 
 func limits() state.Limits {
 	return state.Limits{
-		Ledger:      ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1},
-		Idempotency: idempotency.Limits{Keys: 64, PerTenant: 64, Tenants: 1, TTL: time.Hour},
-		Keys:        2,
-		Planes:      []plane.Spec{counter.Spec(counter.Limits{Counters: 3})},
+		Ledger:      ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 2, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1},
+		Idempotency: idempotency.Limits{Keys: 64, PerTenant: 64, Tenants: 2, TTL: time.Hour},
+		Keys:        8,
+		Planes:      []plane.Spec{counter.Spec(counter.Limits{Counters: 5, TenantCounters: 3, Tenants: 2})},
 	}
 }
 
 // outcome is what the reference model expects of an idempotency key.
 type outcome struct {
+	tenant types.Tenant
 	name   string
 	delta  uint64
 	answer []byte
@@ -78,6 +79,9 @@ func (s *system) start(recovered state.State) {
 		s.step(event.ServiceUp{Service: c})
 	}
 	s.sync()
+	s.ticket++
+	s.step(&event.CreateKey{Ticket: s.ticket, Caller: admin, Tenant: 1, Key: event.Key{ID: other, Tenant: 2, Scopes: event.ScopeIssue}})
+	s.sync()
 }
 
 // step takes one event, keeps its frames and notes which keys are answered.
@@ -115,26 +119,27 @@ func (s *system) render(p types.Position) []byte {
 	st := state.New(limits(), 1)
 	f := record.Sealed{Journal: 9, LSN: p.LSN, Body: s.bodies[p.LSN-1]}
 	answer, _, owner, err := st.Render(nil, &f, p.Index)
-	if err != nil || owner != 1 {
+	if o, known := s.outcomes[s.byFrame[int(p.LSN)]]; err != nil || !known || owner != o.tenant {
 		s.Fatalf("render %v: tenant %v, %v", p, owner, err)
 	}
 	return answer
 }
 
 // sum is the value of a counter in the reference model, of all outcomes that are not lost.
-func (s *system) sum(name string) (sum uint64, known bool) {
+func (s *system) sum(t types.Tenant, name string) (sum uint64, known bool) {
 	for _, o := range s.outcomes {
-		if o.name == name && !bytes.Contains(o.answer, []byte("problem")) {
+		if o.tenant == t && o.name == name && !bytes.Contains(o.answer, []byte("problem")) {
 			sum, known = sum+o.delta, true
 		}
 	}
 	return sum, known
 }
 
-func (s *system) names() int {
+// names returns the number of counters of a tenant.
+func (s *system) names(t types.Tenant) int {
 	names := map[string]bool{}
 	for _, o := range s.outcomes {
-		if _, known := s.sum(o.name); known {
+		if _, known := s.sum(t, o.name); known {
 			names[o.name] = true
 		}
 	}
@@ -143,11 +148,15 @@ func (s *system) names() int {
 
 // add sends a command and compares what the node decided with the model.
 func (s *system) add(*rapid.T) {
-	key := fmt.Sprintf("key-%d", rapid.IntRange(0, 12).Draw(s.T, "key"))
+	number := rapid.IntRange(0, 24).Draw(s.T, "key")
+	key, tenant, caller := fmt.Sprintf("key-%d", number), types.Tenant(1), admin
+	if number%2 == 1 {
+		tenant, caller = 2, other
+	}
 	name := fmt.Sprintf("counter-%d", rapid.IntRange(0, 3).Draw(s.T, "name"))
 	delta := rapid.SampledFrom([]uint64{1, 2, 40, math.MaxUint64 - 50}).Draw(s.T, "delta")
 	s.ticket++
-	c := &counter.Add{Header: command.Header{Ticket: s.ticket, Caller: admin, Tenant: 1, Key: types.Name{Text: []byte(key)}},
+	c := &counter.Add{Header: command.Header{Ticket: s.ticket, Caller: caller, Tenant: tenant, Key: types.Name{Text: []byte(key)}},
 		Name: types.Name{Text: []byte(name)}, Delta: delta}
 	if err := c.Validate(); err != nil {
 		s.Fatal(err)
@@ -155,11 +164,11 @@ func (s *system) add(*rapid.T) {
 	c.Seal()
 	s.sent[s.ticket] = key
 	first, used := s.outcomes[key]
-	sum, known := s.sum(name)
-	full := !known && s.names() == 3
+	sum, known := s.sum(tenant, name)
+	full := !known && (s.names(tenant) == 3 || s.names(1)+s.names(2) == 5)
 	frames := len(s.bodies)
 	if !used && !full { // the node will record an outcome: the model computes it before
-		o := outcome{name: name, delta: delta, answer: fmt.Appendf(nil, `{"name":%q,"value":"%d"}`, name, sum+delta)}
+		o := outcome{tenant: tenant, name: name, delta: delta, answer: fmt.Appendf(nil, `{"name":%q,"value":"%d"}`, name, sum+delta)}
 		if sum+delta < delta {
 			o.answer = nil // set below: the problem contains the position
 		}
@@ -238,12 +247,15 @@ func (s *system) crash(*rapid.T) {
 	s.bodies, s.hashes, s.unsynced, s.durable = s.bodies[:left], s.hashes[:left], 0, left
 	s.start(recovered)
 	p := recovered.Plane(types.PlaneExample).(*counter.Plane)
-	for i := range 4 {
-		name := types.Name{Text: fmt.Appendf(nil, "counter-%d", i)}
-		c := counter.Add{Name: name}
+	for i := range 8 {
+		tenant := types.Tenant(1 + i/4)
+		c := counter.Add{Name: types.Name{Text: fmt.Appendf(nil, "counter-%d", i%4)}}
 		c.Seal()
-		if want, _ := s.sum(string(name.Text)); p.Value(1, c.Name.ID) != want {
-			s.Fatalf("%s is %d, want %d", name.Text, p.Value(1, c.Name.ID), want)
+		if want, _ := s.sum(tenant, string(c.Name.Text)); p.Value(tenant, c.Name.ID) != want {
+			s.Fatalf("%s of tenant %d is %d, want %d", c.Name.Text, tenant, p.Value(tenant, c.Name.ID), want)
+		}
+		if used, limit := p.Quota(tenant); used != s.names(tenant) || limit != 3 {
+			s.Fatalf("tenant %d has %d of %d counters, want %d of 3", tenant, used, limit, s.names(tenant))
 		}
 	}
 }
@@ -271,7 +283,7 @@ func TestRecordOfAnotherProgram(t *testing.T) {
 
 // TestFitsRejectsWhatDoesNotContinue: records are read from disks.
 func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
-	p := counter.New(counter.Limits{Counters: 1}, 1)
+	p := counter.New(counter.Limits{Counters: 1, Tenants: 1}, 1) // a quota of 0 concerns new requests only
 	payload := func(delta, value uint64, name string) record.Record {
 		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, delta), value)
 		return record.Record{Kind: record.PlaneKind(types.PlaneExample, 0), Tenant: 1, Payload: append(b, name...)}

@@ -63,7 +63,7 @@ func (c nodeAccess) runningConfig() (*config.Config, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("compare: %w", err)
 	}
-	return config.Load(config.Sources{File: f.Name()})
+	return config.Load(config.Sources{File: f.Name(), Sections: settings.Planes().Sections()})
 }
 
 // getAdmin sends a request to the admin listener of the running node.

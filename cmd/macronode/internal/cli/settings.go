@@ -71,7 +71,7 @@ func (v *effectiveCmd) Run(c *Console) error {
 
 // Run prints the JSON Schema.
 func (v *schemaCmd) Run(c *Console) error {
-	_, err := c.out.Write(config.Schema())
+	_, err := c.out.Write(config.Schema(settings.Planes().Sections()...))
 	return err
 }
 

@@ -124,7 +124,7 @@ func otherVariables() []string {
 
 // load reads the configuration from the command line, the environment and the file.
 func (c *Console) load(own ...config.Flag) (*config.Config, error) {
-	s := config.Sources{File: c.tree.ConfigFile, Environ: c.environ, Elsewhere: otherVariables()}
+	s := config.Sources{File: c.tree.ConfigFile, Environ: c.environ, Elsewhere: otherVariables(), Sections: settings.Planes().Sections()}
 	for _, set := range c.tree.Set {
 		key, text, ok := strings.Cut(set, "=")
 		if !ok {

@@ -127,11 +127,4 @@ func (o *objectFiles) addGauges(to *queueGauges) {
 	to.add("repairs", func() (int, int) { s := o.repairs.status(); return s.Waiting, o.repairs.settings.Limits.Queue })
 	o.metrics.Sample("repair_skipped_total", func() float64 { return float64(o.repairs.status().Skipped) }, "full")
 	o.metrics.Sample("storage_failed_providers", func() float64 { return float64(o.files.Table().Len() - o.repairs.usable().Len()) })
-	of := func(pick func(logical, physical storage.Usage) uint64) func() float64 {
-		return func() float64 { return float64(pick(o.journal.readModel.Stored())) }
-	}
-	o.metrics.Sample("storage_objects", of(func(u, _ storage.Usage) uint64 { return u.Objects }), "logical")
-	o.metrics.Sample("storage_objects", of(func(_, u storage.Usage) uint64 { return u.Objects }), "physical")
-	o.metrics.Sample("storage_bytes", of(func(u, _ storage.Usage) uint64 { return u.Bytes }), "logical")
-	o.metrics.Sample("storage_bytes", of(func(_, u storage.Usage) uint64 { return u.Bytes }), "physical")
 }

@@ -29,8 +29,9 @@ func (s *Server) makeAPI() {
 	rows := s.store.readModel
 	c := httpapi.Config{Node: nodeAPI{s.dispatcher, &s.inbox, s.store}, Admission: s.dispatcher.Admission,
 		Decisions: s.sink, Snapshot: s.applied.Load().Face, ReadModel: rows, Index: indexViews{s.index}, Meter: s.metrics.Wallet(),
-		Usage: usageViews{s.index, rows},
-		Rows:  rows, Names: names{s.index, rows, s.start.Deadline}, Contents: s.objects.files, Transfers: s.metrics.Objects(), Paid: !s.start.Core.Price.IsFree(), Secret: s.s3.secret, Region: s.start.S3.Region,
+		Usage: planeViews{s.index, rows},
+		Added: settings.Planes().Routes(), Planes: planeViews{s.index, rows},
+		Rows: rows, Names: names{s.index, rows, s.start.Deadline}, Contents: s.objects.files, Transfers: s.metrics.Objects(), Paid: !s.start.Core.Price.IsFree(), Secret: s.s3.secret, Region: s.start.S3.Region,
 		Audit: auditSink{s.audit}, Log: s.log,
 		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
 	c.Authenticated = httpserver.MarkAuthenticated

@@ -70,7 +70,7 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	m.plane = storage.New(l.start.Storage, 1)
 	testkit.Must(t, l.objects.recover())
 	l.objects.addGauges(&l.gauges)
-	l.sampleUsage()
+	l.samplePlanes()
 	l.inbox.loop = m.core
 	l.publicHandler()
 	m.meter = l.metrics.Wallet()

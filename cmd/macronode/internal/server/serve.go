@@ -82,7 +82,7 @@ func (s *Server) run(ctx context.Context) error {
 	running := s.newLoop(st)
 	addJournalGauges(s, running)
 	s.objects.addGauges(&s.gauges)
-	s.sampleUsage()
+	s.samplePlanes()
 	if err := s.objects.recover(); err != nil {
 		return exit.Unable(err)
 	}

@@ -78,7 +78,7 @@ type Server struct {
 func newServer(cfg *config.Config, o Options) (*Server, error) {
 	s := &Server{options: o, start: settings.NewStart(cfg), startedAt: hostclock.Mono(), log: o.Log}
 	s.inbox.readiness = readiness.New(s.startedAt, s.start.Core.StartTimeout, s.start.Core.AwaitedUpstreams)
-	s.metrics = metrics.New(s.inbox.status)
+	s.metrics = metrics.New(s.inbox.status, settings.Planes().Entries()...)
 	s.gauges.metrics = s.metrics
 	slots := s.start.Dispatcher
 	s.dispatcher, s.decisions = loop.NewDispatcher(slots.Work, slots.Admission, slots.Upstream), decisions.New()
@@ -114,6 +114,7 @@ func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) {
 	s.index = index.New(index.Config{Dir: filepath.Join(string(dir), datadir.Index), TTL: s.start.Index.TTL, Log: s.log,
 		Limits:  s.start.Index.Limits,
 		Journal: s.store,
+		Views:   settings.Planes().Views(),
 		Indexed: func(upto types.LSN) { s.inbox.send(ctx, event.Indexed{Upto: upto}) },
 		Aged:    func() bool { return s.inbox.status().MayHaveForgotten },
 	})

@@ -6,15 +6,12 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/index"
 	"macronode/adapters/loop"
-	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/gateway/policycheck"
 	"macronode/core/idempotency"
 	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
-	"macronode/core/plane"
 	"macronode/core/state"
-	"macronode/core/storage"
 	"macronode/core/types"
 	"macronode/core/wallet/ledger"
 )
@@ -23,16 +20,22 @@ import (
 func StateLimits(c *config.Config) state.Limits {
 	l, i := &c.Wallet.Limits, &c.Wallet.Idempotency
 	return state.Limits{
-		Ledger: ledger.Limits{
-			Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets, Tenants: l.Tenants,
-			Holds: l.Holds, TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
-			TenantHolds: l.TenantHolds,
-			MaxAmount:   l.Amount, MaxDailyDebit: l.Day, MaxDailyIssue: l.IssueDay,
-		},
+		Ledger: ledgerLimits(c),
 		Idempotency: idempotency.Limits{Keys: i.Keys, PerTenant: i.Share, Tenants: l.Tenants, TTL: i.TTL,
 			MinRetention: 2*c.HTTP.RequestDeadline + c.Node.Patience}, // longer than any request lasts
 		Keys:   c.APIKeys,
-		Planes: []plane.Spec{storage.Spec(storageLimits(c)), accounting.Spec(usageLimits(c))},
+		Planes: Planes().Specs(c),
+	}
+}
+
+// ledgerLimits returns the limits of the ledger.
+func ledgerLimits(c *config.Config) ledger.Limits {
+	l := &c.Wallet.Limits
+	return ledger.Limits{
+		Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets, Tenants: l.Tenants,
+		Holds: l.Holds, TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
+		TenantHolds: l.TenantHolds,
+		MaxAmount:   l.Amount, MaxDailyDebit: l.Day, MaxDailyIssue: l.IssueDay,
 	}
 }
 

@@ -16,15 +16,12 @@ import (
 	"macronode/adapters/proxy"
 	"macronode/adapters/readmodel"
 	"macronode/core/access"
-	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/gateway/admission"
 	"macronode/core/gateway/quota"
 	"macronode/core/idempotency"
 	"macronode/core/state"
-	"macronode/core/storage"
 	"macronode/core/types"
-	"macronode/core/wallet/ledger"
 )
 
 // Memory is the most memory that a configuration can use, part by part. The total is the memory limit of the Go
@@ -122,12 +119,9 @@ func MemoryBound(c *config.Config) Memory {
 		}
 	}
 	return Memory{
-		{tables, []MemoryTerm{
-			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
-			{"windows (wallet.idempotency.keys), the same", 2, idempotency.Bytes(s.Idempotency)},
-			{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)},
-			{"objects (storage), the same", 2, storage.Bytes(storageLimits(c))},
-			{"usage (accounting), the same", 2, accounting.Bytes(usageLimits(c))}}},
+		{tables, append(planeTerms(c),
+			MemoryTerm{"windows (wallet.idempotency.keys), the same", 2, idempotency.Bytes(s.Idempotency)},
+			MemoryTerm{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)})},
 		{"snapshot", []MemoryTerm{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
 		{"requests", []MemoryTerm{
 			{"requests with a small body (permits.wallet)", in, smallOne},
@@ -159,6 +153,17 @@ func MemoryBound(c *config.Config) Memory {
 		{"journal", []MemoryTerm{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []MemoryTerm{{"its goroutines, and garbage", 1, program}}},
 	}
+}
+
+// planeTerms returns the terms of the states of planes.
+func planeTerms(c *config.Config) (terms []MemoryTerm) {
+	for i, d := range Planes() {
+		terms = append(terms, MemoryTerm{d.Memory + ", the same", 2, d.StateBytes(c)})
+		if i == 0 {
+			terms[i].Of = d.Memory + ", the node's and the follower's"
+		}
+	}
+	return terms
 }
 
 // mayUseHTTP2 reports whether an upstream may be called over HTTP/2.

@@ -3,20 +3,12 @@ package server
 import (
 	"context"
 
-	"macronode/adapters/index"
 	"macronode/adapters/metering"
-	"macronode/adapters/readmodel"
 	"macronode/adapters/services"
 	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
-
-// usageViews are the usage as the public API reads it.
-type usageViews struct {
-	*index.Indexer
-	*readmodel.Follower
-}
 
 // newMetering returns what records the requests that the node serves; nil if they are not metered.
 func (s *Server) newMetering() *metering.Recorder {
@@ -47,12 +39,4 @@ func (s *Server) metered(run services.Run) services.Run {
 		s.metering.Flush(services.Hard(ctx))
 		return err
 	}
-}
-
-// sampleUsage declares the gauges of usage.
-func (s *Server) sampleUsage() {
-	rows := s.store.readModel
-	s.metrics.Sample("usage_rows", func() float64 { n, _, _ := rows.UsageRows(); return float64(n) })
-	s.metrics.Sample("usage_streams", func() float64 { _, n, _ := rows.UsageRows(); return float64(n) })
-	s.metrics.Sample("usage_seal_lag_seconds", func() float64 { _, _, lag := rows.UsageRows(); return lag.Seconds() })
 }
