@@ -101,7 +101,7 @@ func verifyUsage(from io.Reader, partial bool) ([]accounting.VerifiedStream, err
 	all := v.Streams()
 	for i := range all {
 		if gaps := all[i].Gaps(); len(gaps) > 0 && !partial {
-			return nil, &badSlice{Tenant: tenantName(all[i].Tenant), Dimension: string(all[i].Dimension), Seq: gaps[0].First, Field: "seq",
+			return nil, &badSlice{Tenant: all[i].Tenant.Text(), Dimension: string(all[i].Dimension), Seq: gaps[0].First, Field: "seq",
 				Detail: fmt.Sprintf("the slices %d to %d are missing; --partial accepts gaps", gaps[0].First, gaps[0].Last)}
 		}
 	}
@@ -129,7 +129,7 @@ func verifyLine(v *accounting.Verifier, n int, text []byte) error {
 func (l *sliceLine) slice() (s accounting.Slice, err error) {
 	s = accounting.Slice{Dimension: []byte(l.Dimension), Seq: l.Seq, Rows: make([]accounting.Row, len(l.Rows))}
 	var ok bool
-	if s.Tenant, ok = readTenant(l.Tenant); !ok {
+	if s.Tenant, ok = types.ParseTenant(l.Tenant); !ok {
 		return s, &accounting.FieldError{Field: "tenant", Why: "must be default, or a number"}
 	}
 	for _, kind := range [...]accounting.SliceKind{accounting.SliceUsage, accounting.SliceCorrection} {
@@ -188,23 +188,6 @@ func (r *usageRow) row(dimension, field string) (row accounting.Row, err error) 
 	return row, nil
 }
 
-const defaultTenant = "default"
-
-func tenantName(t types.Tenant) string {
-	if t == types.DefaultTenant {
-		return defaultTenant
-	}
-	return strconv.FormatUint(uint64(t), 10)
-}
-
-func readTenant(text string) (t types.Tenant, ok bool) {
-	if text == defaultTenant {
-		return types.DefaultTenant, true
-	}
-	n, ok := readNumber(text, 32)
-	return types.Tenant(n), ok && types.Tenant(n) != types.DefaultTenant
-}
-
 // readNumber reads a number without leading zeros.
 func readNumber(text string, bits int) (uint64, bool) {
 	n, err := strconv.ParseUint(text, 10, bits)
@@ -247,7 +230,7 @@ func (c *Console) sayVerified(streams []accounting.VerifiedStream) error {
 	for i := range streams {
 		s := &streams[i]
 		seqs := s.Seqs()
-		chains[i] = verifiedChain{Tenant: tenantName(s.Tenant), Dimension: string(s.Dimension), Slices: s.Slices, First: seqs.First, Last: seqs.Last, Head: s.Head().String(),
+		chains[i] = verifiedChain{Tenant: s.Tenant.Text(), Dimension: string(s.Dimension), Slices: s.Slices, First: seqs.First, Last: seqs.Last, Head: s.Head().String(),
 			WindowFrom: time.UnixMilli(int64(s.Window.From)).UTC().Format(stampLayout), WindowTo: time.UnixMilli(int64(s.Window.To)).UTC().Format(stampLayout),
 			Value: s.Total.String(), Late: s.Late.String(), Events: s.Events}
 		for _, g := range s.Gaps() {
