@@ -29,6 +29,8 @@ var Locks = []Lock{
 		Blocks: "closing the files of a stopped engine"},
 	{Name: "uploads", Where: "adapters/objectstore.Store.mu", Guards: "the uploads that have not ended, and the next number"},
 	{Name: "repairs", Where: "cmd/macronode/internal/server.repairs.mu", Guards: "the queue and the budget of repairs, and what the last inventory and scrub found"},
+	{Name: "export files", Where: "adapters/export.fileSink.mu", Guards: "the files to which a sink appends",
+		Blocks: "a write and a sync of one item; only other items of the same sink wait"},
 	{Name: "segment", Where: "adapters/journalfile.slot.mu", Guards: "one of the 8 segments open for reading",
 		Blocks: "one disk read: readers of the same segment wait for each other"},
 	{Name: "segments", Where: "adapters/journalfile.table.mu", Guards: "the positions of frames"},

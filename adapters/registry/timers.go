@@ -7,6 +7,8 @@ var Timers = []Timer{
 	{"adapters/client.Client.attempt.ctx", "an attempt of the client is cancelled", "the client's setting"},
 	{"adapters/client.Client.readStream.silence", "the client treats a stream without data as broken", "the client's setting"},
 	{"adapters/client.sleep.t", "the client sends the request again", "the client's setting"},
+	{"adapters/export.receiver.send.ctx", "an attempt to deliver an item is cancelled", "60 s"},
+	{"adapters/export.receiver.send.late", "the body of a response is not read further; its status decides", "1 s"},
 	{"adapters/httpapi.balance.ctx", "a read stops waiting for its position", "http.request_deadline"},
 	{"adapters/httpapi.changes.ctx", "a wait for changes ends without a change", "the requested time, at most http.request_deadline"},
 	{"adapters/httpapi.createKey.ctx", "creating a key is answered 504 outcome_unknown", "http.request_deadline"},

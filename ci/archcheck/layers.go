@@ -78,6 +78,7 @@ var Layers = []Layer{
 	adapter("hostclock").modules("golang.org/x/sys"),
 	adapter("services"),
 	adapter("audit"),
+	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json"),
 	adapter("decisions"),
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
