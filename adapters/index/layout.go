@@ -27,10 +27,12 @@ const (
 	ofBucket                    // buckets by name
 	ofUpload                    // uploads in parts
 	ofSlice                     // slices of usage
+	ofSliceAt                   // windows of slices by seq
+	ofStream                    // streams of slices and movements
 )
 
 const (
-	version    = 2
+	version    = 3
 	idSize     = 16
 	tenantSize = 4
 	nameSize   = idSize + tenantSize // an account, a key or a ref of a tenant
@@ -111,6 +113,8 @@ func group(key []byte) []byte {
 		return key[1 : 1+nameSize]
 	case ofChange, ofAccount, ofAsset, ofBucket, ofUpload, ofSlice:
 		return key[1 : 1+tenantSize]
+	case ofStream: // they are few, and listed together
+		return key[1:1]
 	default:
 		return key[1:]
 	}
