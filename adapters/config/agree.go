@@ -32,6 +32,11 @@ func (c *Config) lists() (wrong []error) {
 			refuse(fmt.Sprintf("storage.providers[%d]%s", i, part), "storage.providers", format, args...)
 		})
 	}
+	for i := range c.Exports.Sinks {
+		c.sink(i, func(part, format string, args ...any) {
+			refuse(fmt.Sprintf("exports.sinks[%d]%s", i, part), "exports.sinks", format, args...)
+		})
+	}
 	for i := range c.Routes {
 		c.route(i, func(part, format string, args ...any) {
 			refuse(fmt.Sprintf("routes[%d]%s", i, part), "routes", format, args...)

@@ -1,0 +1,63 @@
+package settings
+
+import (
+	"slices"
+
+	"macronode/adapters/config"
+	"macronode/adapters/export"
+	"macronode/core/types"
+)
+
+// A Sink is what a sink delivers, and where.
+type Sink struct {
+	export.Config
+	Streams []string       // export.Usage, export.Wallet
+	Tenants []types.Tenant // sorted; none: all
+	Weights []TenantWeight // of tenants that have not weight 1
+}
+
+// A TenantWeight is the share of a tenant while several have items.
+type TenantWeight struct {
+	Tenant types.Tenant
+	Weight uint8
+}
+
+// Delivers reports whether the sink gets a stream of a tenant.
+func (s *Sink) Delivers(t types.Tenant, stream string) bool {
+	if _, listed := slices.BinarySearch(s.Tenants, t); len(s.Tenants) > 0 && !listed {
+		return false
+	}
+	return slices.Contains(s.Streams, stream)
+}
+
+// Weight returns the share of a tenant.
+func (s *Sink) Weight(t types.Tenant) uint8 {
+	for _, w := range s.Weights {
+		if w.Tenant == t {
+			return w.Weight
+		}
+	}
+	return 1
+}
+
+// sinks returns the sinks of the configuration.
+func sinks(c *config.Config) (all []Sink) {
+	for i := range c.Exports.Sinks {
+		s := &c.Exports.Sinks[i]
+		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: s.URL, SecretFile: s.SecretFile, Inflight: s.Inflight}, Streams: s.Streams}
+		if s.Dir != "" {
+			is.Dir = c.SinkDir(s)
+		}
+		for _, text := range s.Tenants {
+			t, _ := types.ParseTenant(text) // the configuration was checked
+			is.Tenants = append(is.Tenants, t)
+		}
+		slices.Sort(is.Tenants)
+		for _, w := range s.Weights {
+			t, _ := types.ParseTenant(w.Tenant)
+			is.Weights = append(is.Weights, TenantWeight{t, uint8(w.Weight)})
+		}
+		all = append(all, is)
+	}
+	return all
+}
