@@ -42,6 +42,7 @@ var Layers = []Layer{
 	machine("plane", "core/access"),
 	machine("storage", "core/access", "core/plane", "core/wallet/receipt"),
 	machine("accounting", "core/access", "core/plane", "core/wallet/receipt"),
+	machine("export", "core/access", "core/plane", "core/wallet/receipt"),
 	machine("wallet", "core/access", "core/plane", "core/wallet/ledger", "core/wallet/receipt"),
 	machine("lifecycle/supervisor"),
 	machine("lifecycle/readiness"),
@@ -51,6 +52,7 @@ var Layers = []Layer{
 	machine("gateway/admission", "core/gateway/drr"),
 	machine("gateway/quota"),
 	machine("repair"),
+	machine("lanes"),
 
 	core("state", "core/types", "core/command", "core/event", "core/record", "core/idempotency", "core/access",
 		"core/plane", "core/wallet", "core/wallet/ledger"),

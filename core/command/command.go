@@ -36,6 +36,13 @@ type WithRefs interface {
 	Refs(each func(ref types.NameHash, prior *PriorOutcome))
 }
 
+// ByNode is a command that the node itself may give. While the node drains, a command is rejected unless ByNode
+// returns true: then it is accepted until the node is stopped, because it records what the node has already done.
+type ByNode interface {
+	Command
+	ByNode() bool
+}
+
 // Cost is the space that a command reserves before it is decided.
 type Cost struct {
 	Rows  int // of the idempotency window: its key and its refs

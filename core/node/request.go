@@ -32,7 +32,7 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 	switch {
 	case p == nil, c.ValidateFields() != nil:
 		return event.BadRequest
-	case !n.recovered, n.drain.Refusing():
+	case !n.recovered, n.drain.Refusing() && !n.takesWhileDraining(c):
 		return event.Unavailable
 	case n.held.Full():
 		return event.Busy
@@ -42,6 +42,12 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 		return event.Forbidden
 	}
 	return event.None
+}
+
+// takesWhileDraining reports whether c is a command of the node itself, which is accepted until the node is stopped.
+func (n *Node) takesWhileDraining(c command.Command) bool {
+	own, ok := c.(command.ByNode)
+	return ok && own.ByNode() && n.drain.Phase() != types.Stopped
 }
 
 // resolveIdempotency finds the outcome of the key, or decides now. All that the outcome needs is

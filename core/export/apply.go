@@ -1,0 +1,68 @@
+package export
+
+import (
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// Fits reports whether r is valid, has room, and agrees with the state.
+func (p *Plane) Fits(r *record.Record) bool {
+	kind, ok := kindOf(r)
+	if !ok {
+		return false
+	}
+	if kind == kindOpened {
+		l, ok := parseLane(r.Tenant, r.Payload)
+		_, exists := p.lanes.Find(l.LaneID)
+		return ok && !exists && p.lanes.Room() > 0
+	}
+	c, ok := parseChange(kind, r.Payload)
+	return ok && p.problem(kind, r.Tenant, &c) == event.None
+}
+
+// Apply changes the state by a record.
+func (p *Plane) Apply(at types.Time, _ types.TxID, r *record.Record) {
+	types.Assert(!p.noting, "export: a change in a savepoint")
+	kind, _ := kindOf(r)
+	if kind == kindOpened {
+		l, _ := parseLane(r.Tenant, r.Payload)
+		p.addLane(&l, 0)
+		return
+	}
+	c, _ := parseChange(kind, r.Payload)
+	id := types.LaneID{Tenant: r.Tenant, ID: c.lane}
+	place, known := p.lanes.Find(id)
+	types.Assert(known, "export: a change of a lane that does not exist")
+	of, quarantined := p.rows.Find(rowKey{id, c.position})
+	switch kind {
+	case kindSettled, kindSkipped:
+		p.move(place, c.position)
+	case kindRewound:
+		p.dropRowsAfter(place, c.position)
+		p.move(place, c.position)
+	case kindQuarantined:
+		why := row{at: at, status: c.status, reason: c.reason}
+		if quarantined {
+			p.setRow(place, of, why)
+			return
+		}
+		p.move(place, c.position)
+		p.addRow(place, c.position, why)
+	case kindRedriven:
+		_, why := p.rows.Row(of)
+		why.due = true
+		p.setRow(place, of, why)
+	case kindResolved, kindDiscarded:
+		p.dropRow(place, of)
+	case kindRemoved:
+		p.dropLane(place)
+	}
+}
+
+// move sets the cursor of the lane at a place.
+func (p *Plane) move(place uint32, to uint64) {
+	_, l := p.lanes.Row(place)
+	l.cursor = to
+	p.lanes.Set(place, l)
+}
