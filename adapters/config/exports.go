@@ -7,6 +7,11 @@ import (
 
 // Exports is where usage and movements are delivered.
 type Exports struct {
+	Lanes       int `key:"lanes" default:"8192" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of all tenants: pairs of a sink and a stream. A stream without a lane waits in the journal."`
+	TenantLanes int `key:"max_lanes_per_tenant" default:"=exports.lanes" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of one tenant."`
+	Rows        int `key:"quarantine" default:"4096" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of all tenants: those that a sink rejects. If it is full, the lane waits with its item."`
+	TenantRows  int `key:"max_quarantine_per_tenant" default:"=exports.quarantine" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of one tenant."`
+
 	Sinks []Sink `key:"sinks" default:"[]" most:"16" takes:"sinks" change:"restart" doc:"Systems that get sealed slices of usage, and movements of money, in order and at least once. Without a sink nothing is delivered."`
 }
 

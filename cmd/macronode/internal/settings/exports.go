@@ -5,6 +5,8 @@ import (
 
 	"macronode/adapters/config"
 	"macronode/adapters/export"
+	plane "macronode/core/export"
+	"macronode/core/lanes"
 	"macronode/core/types"
 )
 
@@ -38,6 +40,33 @@ func (s *Sink) Weight(t types.Tenant) uint8 {
 		}
 	}
 	return 1
+}
+
+// exportLimits returns the limits of the export plane.
+func exportLimits(c *config.Config) plane.Limits {
+	e := &c.Exports
+	return plane.Limits{Lanes: e.Lanes, TenantLanes: e.TenantLanes, Rows: e.Rows, TenantRows: e.TenantRows}
+}
+
+// commandsOfSink is the number of commands that a sink has with the node at once. A command settles several items of a lane.
+const commandsOfSink = 8
+
+// LaneLimits returns the limits of the scheduler of a sink, if all sinks together have a number of lanes.
+func (s *Sink) LaneLimits(all int) lanes.Limits {
+	l := lanes.DefaultLimits()
+	l.Active, l.Inflight, l.Tenant, l.Commands = min(l.Active, all), s.Inflight, s.Inflight, commandsOfSink
+	return l
+}
+
+// itemBytes is the memory of an item that is being delivered: its text, and the request with it.
+const itemBytes = 256 << 10
+
+// exportBytes returns the memory of all sinks.
+func exportBytes(c *config.Config) (all int64) {
+	for _, s := range sinks(c) {
+		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(s.Inflight)*itemBytes
+	}
+	return all
 }
 
 // sinks returns the sinks of the configuration.

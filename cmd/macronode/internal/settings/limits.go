@@ -8,6 +8,7 @@ import (
 	"macronode/adapters/loop"
 	"macronode/core/accounting"
 	"macronode/core/event"
+	"macronode/core/export"
 	"macronode/core/gateway/policycheck"
 	"macronode/core/idempotency"
 	"macronode/core/lifecycle/drain"
@@ -32,7 +33,7 @@ func StateLimits(c *config.Config) state.Limits {
 		Idempotency: idempotency.Limits{Keys: i.Keys, PerTenant: i.Share, Tenants: l.Tenants, TTL: i.TTL,
 			MinRetention: 2*c.HTTP.RequestDeadline + c.Node.Patience}, // longer than any request lasts
 		Keys:   c.APIKeys,
-		Planes: []plane.Spec{storage.Spec(storageLimits(c)), accounting.Spec(usageLimits(c))},
+		Planes: []plane.Spec{storage.Spec(storageLimits(c)), accounting.Spec(usageLimits(c)), export.Spec(exportLimits(c))},
 	}
 }
 

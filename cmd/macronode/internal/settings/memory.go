@@ -17,6 +17,7 @@ import (
 	"macronode/core/access"
 	"macronode/core/accounting"
 	"macronode/core/event"
+	"macronode/core/export"
 	"macronode/core/gateway/admission"
 	"macronode/core/gateway/quota"
 	"macronode/core/idempotency"
@@ -117,7 +118,9 @@ func MemoryBound(c *config.Config) Memory {
 			{"windows (wallet.idempotency.keys), the same", 2, idempotency.Bytes(s.Idempotency)},
 			{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)},
 			{"objects (storage), the same", 2, storage.Bytes(storageLimits(c))},
-			{"usage (accounting), the same", 2, accounting.Bytes(usageLimits(c))}}},
+			{"usage (accounting), the same", 2, accounting.Bytes(usageLimits(c))},
+			{"lanes (exports), the same", 2, export.Bytes(exportLimits(c))}}},
+		{"exports", []MemoryTerm{{"schedulers and items of the sinks (exports.sinks)", 1, exportBytes(c)}}},
 		{"snapshot", []MemoryTerm{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
 		{"requests", []MemoryTerm{
 			{"requests with a small body (permits.wallet)", in, smallOne},
