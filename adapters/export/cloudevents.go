@@ -10,10 +10,7 @@ import (
 
 // cloudEvents posts each item as a structured CloudEvent 1.0. Source and id together name the item; sequence orders the items of a
 // partition.
-type cloudEvents struct {
-	*receiver
-	source string
-}
+type cloudEvents struct{ *receiver }
 
 func (c *cloudEvents) Deliver(ctx context.Context, item *Item) Result {
 	header, err := c.secret.bearer()
@@ -21,17 +18,17 @@ func (c *cloudEvents) Deliver(ctx context.Context, item *Item) Result {
 		return retryable("%v", err)
 	}
 	header.Set("Content-Type", "application/cloudevents+json; charset=UTF-8")
-	return c.send(ctx, http.MethodPost, c.url, header, c.event(item))
+	return c.send(ctx, http.MethodPost, c.url, header, cloudEvent(item))
 }
 
-func (c *cloudEvents) event(item *Item) []byte {
+func cloudEvent(item *Item) []byte {
 	subject := item.Tenant
 	if item.Stream == Usage {
 		subject += "/" + item.Dimension
 	}
 	b := []byte(`{"specversion":"1.0"`)
 	for _, of := range [...][2]string{
-		{"id", item.ID}, {"source", c.source}, {"type", itemType(item)}, {"subject", subject}, {"time", stamp(item.Time)},
+		{"id", item.ID}, {"source", item.Source}, {"type", itemType(item)}, {"subject", subject}, {"time", stamp(item.Time)},
 		{"partitionkey", item.Stream + "/" + subject}, {"sequence", fmt.Sprintf("%020d", item.Seq)}, {"datacontenttype", "application/json"},
 	} {
 		b = append(append(append(b, `,"`...), of[0]...), `":`...)

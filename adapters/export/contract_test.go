@@ -35,7 +35,7 @@ type target interface {
 
 // item returns an item of the one lane of the tests.
 func item(seq uint64) *Item {
-	return &Item{ID: fmt.Sprintf("usage_%d", seq), Stream: Usage, Tenant: "default", Dimension: "custom:a/b", Seq: seq, Time: time.Unix(1_700_000_000, 0),
+	return &Item{Source: "/node/1", ID: fmt.Sprintf("usage_%d", seq), Stream: Usage, Tenant: "default", Dimension: "custom:a/b", Seq: seq, Time: time.Unix(1_700_000_000, 0),
 		Body: fmt.Appendf(nil, `{"tenant":"default","dimension":"custom:a/b","seq":%d}`, seq)}
 }
 
@@ -155,7 +155,7 @@ func newHTTPTarget(t testing.TB, kind string) *httpTarget {
 }
 
 func (h *httpTarget) sink() Sink {
-	s, err := New(Config{Name: "test", Kind: h.kind, URL: h.url, SecretFile: h.file, Source: "/node/1", Inflight: 1})
+	s, err := New(Config{Name: "test", Kind: h.kind, URL: h.url, SecretFile: h.file, Inflight: 1})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ const (
 
 // An Item is one position of a lane.
 type Item struct {
+	Source    string // the node, as a URI reference
 	ID        string // the same at each attempt, and of no other item; without a full stop
 	Stream    string // Usage or Wallet
 	Tenant    string
@@ -45,9 +46,6 @@ const (
 var outcomes = [...]string{"", "ok", "duplicate", "retryable", "permanent", "stopped"}
 
 func (o Outcome) String() string { return outcomes[o] }
-
-// Outcomes returns the names of all outcomes.
-func Outcomes() []string { return outcomes[1:] }
 
 // A Result is the outcome of an attempt.
 type Result struct {
@@ -81,7 +79,6 @@ type Config struct {
 	URL        string // of all kinds but file
 	Dir        string // of kind file
 	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token. Empty: there is none
-	Source     string // of cloudevents: the node
 	Inflight   int    // attempts at once, which limits connections
 }
 
@@ -95,7 +92,7 @@ func New(c Config) (Sink, error) {
 	case KindWebhook:
 		return &webhook{receiver: newReceiver(c)}, nil
 	case KindCloudEvents:
-		return &cloudEvents{newReceiver(c), c.Source}, nil
+		return &cloudEvents{newReceiver(c)}, nil
 	}
 	return nil, fmt.Errorf("export: %q is no kind of sink", c.Kind)
 }

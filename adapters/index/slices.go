@@ -94,5 +94,8 @@ func readSlice(t types.Tenant, value []byte) (s accounting.SealedSlice, ok bool)
 		return s, false
 	}
 	slice, err := accounting.DecodeSlice(t, value[n:])
-	return accounting.SealedSlice{Slice: slice, LSN: types.LSN(lsn)}, err == nil
+	if err != nil {
+		return s, false
+	}
+	return accounting.SealedSlice{Slice: slice, LSN: types.LSN(lsn), Due: accounting.SliceDue(value[n:])}, true
 }

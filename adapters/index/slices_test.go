@@ -63,7 +63,7 @@ func (u *usage) Add() types.Position {
 	}
 	if _, ok := accounting.ReadSlice(&u.rec); ok {
 		s, _ := accounting.DecodeSlice(u.rec.Tenant, bytes.Clone(u.rec.Payload))
-		u.slices = append(u.slices, accounting.SealedSlice{Slice: s, LSN: p.LSN})
+		u.slices = append(u.slices, accounting.SealedSlice{Slice: s, LSN: p.LSN, Due: accounting.SliceDue(u.rec.Payload)})
 	}
 	return p
 }

@@ -72,7 +72,7 @@ var Layers = []Layer{
 	adapter("sigv4"),
 	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
-	adapter("readmodel", "core/accounting", "core/digest", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
+	adapter("readmodel", "core/accounting", "core/digest", "core/export", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),
 	adapter("durable", "adapters/fs"),
 	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),

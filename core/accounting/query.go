@@ -78,6 +78,7 @@ func (p *Plane) SealLag(at types.Time) time.Duration {
 type SealedSlice struct {
 	Slice
 	LSN types.LSN
+	Due types.Time // when its rows were due: about the time of the seal
 }
 
 // A SliceRange selects slices of a tenant, in the order of dimension, window and seq.
