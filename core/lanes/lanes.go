@@ -112,8 +112,8 @@ type Machine struct {
 	keys    table.Pool[key, nothing]
 	lanes   []lane // by place in keys
 	known   table.Pool[types.Tenant, nothing]
-	tenants []tenant           // by place in known
-	ring    queue.Queue[place] // of tenants, in the order of their turns
+	tenants []tenant // by place in known
+	ring    ring
 	owed    queue.Queue[place] // of lanes
 	retries table.Heap         // of lanes
 
@@ -136,7 +136,7 @@ type Machine struct {
 	counters Counters
 }
 
-// A place is a place in a table, in a queue.
+// A place is a place in lanes.
 type place uint32
 
 // HashInto mixes p into h.
@@ -168,14 +168,14 @@ func New(l Limits, weight func(types.Tenant) uint8, dice types.Rand) *Machine {
 	types.Assert(l.Backoff > 0 && l.Backoff <= l.MaxBackoff && l.Budget >= 0, "lanes: a backoff that does not grow")
 	seed := types.Hash64(dice.Uint64n(1 << 62))
 	return &Machine{limits: l, weight: weight, dice: dice, keys: table.NewPool[key, nothing](l.Active, seed), lanes: make([]lane, l.Active),
-		known: table.NewPool[types.Tenant, nothing](l.Active, seed), tenants: make([]tenant, l.Active), ring: queue.New[place](l.Active, queue.Reject),
+		known: table.NewPool[types.Tenant, nothing](l.Active, seed), tenants: make([]tenant, l.Active),
 		owed: queue.New[place](l.Active, queue.Reject), retries: table.NewHeap(l.Active), again: true}
 }
 
 // Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.PoolBytes[key, nothing](l.Active) + table.SliceBytes[lane](l.Active) + table.PoolBytes[types.Tenant, nothing](l.Active) +
-		table.SliceBytes[tenant](l.Active) + 2*table.SliceBytes[place](l.Active) + table.HeapBytes(l.Active)
+		table.SliceBytes[tenant](l.Active) + table.SliceBytes[place](l.Active) + table.HeapBytes(l.Active)
 }
 
 // Offer loads a lane whose positions up to cursor are settled, and up to head exist. Of a lane that is loaded,
@@ -221,7 +221,8 @@ func (m *Machine) schedule(p uint32) {
 	}
 	if !l.owed && !l.asked && !l.leaving && (l.cursor < l.acked || l.reason != 0) {
 		l.owed = true
-		m.push(&m.owed, p)
+		err := m.owed.Push(place(p))
+		types.Assert(err == nil, "lanes: a place twice in the queue")
 	}
 	if l.leaving && l.stage == ready {
 		m.dropReady(p)
@@ -242,12 +243,6 @@ func (m *Machine) unload(p uint32) {
 	m.dropLane(m.lanes[p].tenant)
 	m.lanes[p] = lane{}
 	m.keys.Drop(p)
-}
-
-// push adds a place to a queue that has room for all.
-func (m *Machine) push(q *queue.Queue[place], p uint32) {
-	err := q.Push(place(p))
-	types.Assert(err == nil, "lanes: a place twice in a queue")
 }
 
 // sooner is the order of the retries.
@@ -286,7 +281,7 @@ func (m *Machine) Due() (due types.Instant, any bool) {
 	if p, ok := m.retries.First(); ok && !m.stopped {
 		earlier(m.lanes[p].due)
 	}
-	if m.open && m.ring.Len() > 0 && m.inflight == 0 && !m.stopped {
+	if m.open && m.ring.first > 0 && m.inflight == 0 && !m.stopped {
 		earlier(m.probeAt)
 	}
 	if m.owed.Len() > 0 && m.commands < m.limits.Commands {

@@ -34,7 +34,7 @@ type Result struct {
 // Next returns the next send; false if none is possible now. Each is reported to Sent once.
 func (m *Machine) Next(now types.Instant) (s Send, ok bool) {
 	m.wake(now)
-	if m.stopped || m.ring.Len() == 0 || m.inflight >= m.limits.Inflight || m.open && (m.inflight > 0 || now < m.probeAt) {
+	if m.stopped || m.ring.first == 0 || m.inflight >= m.limits.Inflight || m.open && (m.inflight > 0 || now < m.probeAt) {
 		return s, false
 	}
 	p := m.takeTurn()
@@ -67,8 +67,8 @@ func (m *Machine) Sent(now types.Instant, s Send, r Result) {
 	types.Assert(known && m.lanes[p].stage == sent && m.lanes[p].acked+1 == s.Position, "lanes: the end of a send that does not run")
 	l := &m.lanes[p]
 	m.inflight--
-	m.tenants[l.tenant].out--
-	m.enter(l.tenant)
+	at := l.tenant
+	m.tenants[at].out--
 	l.stage = idle
 	m.judgeSink(now, s.Lane.Tenant, r.Outcome)
 	switch r.Outcome {
@@ -87,6 +87,8 @@ func (m *Machine) Sent(now types.Instant, s Send, r Result) {
 		m.delay(now, p)
 	}
 	m.schedule(p)
+	m.enter(at)
+	m.rest(at)
 }
 
 // fail handles a permanent failure: a retry within the budget, then the quarantine.

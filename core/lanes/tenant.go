@@ -2,14 +2,19 @@ package lanes
 
 import "macronode/core/types"
 
-// A tenant has the lanes of it that are ready, in the order in which they became so.
+// A tenant has the lanes of it that are ready, in the order in which they became so. A turn is as many sends as its
+// weight. It goes on while the tenant has sends that run, even if none of its lanes is ready meanwhile.
 type tenant struct {
 	lanes       uint32 // that are loaded
 	out         int    // sends that run
 	first, last uint32 // places in lanes plus one; 0: none
 	credit      uint8  // sends that are left of its turn
 	turn        bool   // it is in the ring
+	prev, next  uint32 // in the ring: places plus one; 0: none
 }
+
+// A ring has the tenants that may send, in the order of their turns.
+type ring struct{ first, last uint32 } // places plus one; 0: none
 
 // addLane counts a lane of a tenant and returns the place of the tenant.
 func (m *Machine) addLane(t types.Tenant) (at uint32) {
@@ -64,51 +69,65 @@ func (m *Machine) dropReady(p uint32) {
 	if t.first == 0 && t.turn {
 		m.leave(l.tenant)
 	}
+	m.rest(l.tenant)
 }
 
-// enter gives a tenant a place at the end of the ring, if it may send.
+// enter lets a tenant take part, if it may send: at the front if its turn is not over, else at the end.
 func (m *Machine) enter(at uint32) {
 	t := &m.tenants[at]
 	if t.turn || t.first == 0 || t.out >= m.limits.Tenant {
 		return
 	}
 	t.turn = true
-	m.push(&m.ring, at)
-}
-
-// leave takes a tenant out of the ring, wherever it is. Its turn ends.
-func (m *Machine) leave(at uint32) {
-	for range m.ring.Len() {
-		if p, _ := m.ring.Pop(); uint32(p) != at {
-			m.push(&m.ring, uint32(p))
-		}
+	switch r := &m.ring; {
+	case r.first == 0:
+		r.first, r.last = at+1, at+1
+	case t.credit > 0:
+		t.next, m.tenants[r.first-1].prev = r.first, at+1
+		r.first = at + 1
+	default:
+		t.prev, m.tenants[r.last-1].next = r.last, at+1
+		r.last = at + 1
 	}
-	m.tenants[at].turn, m.tenants[at].credit = false, 0
 }
 
-// takeTurn returns the first ready lane of the tenant whose turn it is, which is no longer ready.
+// leave takes a tenant out of the ring.
+func (m *Machine) leave(at uint32) {
+	t := &m.tenants[at]
+	if t.prev > 0 {
+		m.tenants[t.prev-1].next = t.next
+	} else {
+		m.ring.first = t.next
+	}
+	if t.next > 0 {
+		m.tenants[t.next-1].prev = t.prev
+	} else {
+		m.ring.last = t.prev
+	}
+	t.turn, t.prev, t.next = false, 0, 0
+}
+
+// rest ends the turn of a tenant that has nothing to send.
+func (m *Machine) rest(at uint32) {
+	if t := &m.tenants[at]; t.first == 0 && t.out == 0 {
+		t.credit = 0
+	}
+}
+
+// takeTurn returns the first ready lane of the tenant whose turn it is. The lane is being sent from now on.
 func (m *Machine) takeTurn() (p uint32) {
-	at := uint32(m.ring.At(0))
+	at := m.ring.first - 1
 	t := &m.tenants[at]
 	if t.credit == 0 {
 		t.credit = m.weightOf(at)
 	}
-	p = t.first - 1
-	l := &m.lanes[p]
-	if t.first = l.next; t.first > 0 {
-		m.lanes[t.first-1].prev = 0
-	} else {
-		t.last = 0
-	}
-	l.stage, l.prev, l.next = sent, 0, 0
 	t.credit--
 	t.out++
-	if t.first == 0 || t.out >= m.limits.Tenant {
-		t.credit = 0
-	}
-	if t.credit == 0 { // the turn ends
-		m.ring.Pop()
-		t.turn = false
+	p = t.first - 1
+	m.dropReady(p)
+	m.lanes[p].stage = sent
+	if t.turn && (t.credit == 0 || t.out >= m.limits.Tenant) {
+		m.leave(at)
 		m.enter(at)
 	}
 	return p
