@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // Exports is where usage and movements are delivered.
@@ -11,6 +12,8 @@ type Exports struct {
 	TenantLanes int `key:"max_lanes_per_tenant" default:"=exports.lanes" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of one tenant."`
 	Rows        int `key:"quarantine" default:"4096" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of all tenants: those that a sink rejects. If it is full, the lane waits with its item."`
 	TenantRows  int `key:"max_quarantine_per_tenant" default:"=exports.quarantine" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of one tenant."`
+
+	Budget time.Duration `key:"quarantine_after" default:"10s" min:"0s" max:"1h" change:"restart" doc:"Time for which an item that a sink rejects is repeated before it is quarantined and the stream goes on. An item that fails because the sink is down is repeated without a limit."`
 
 	Sinks []Sink `key:"sinks" default:"[]" most:"16" takes:"sinks" change:"restart" doc:"Systems that get sealed slices of usage, and movements of money, in order and at least once. Without a sink nothing is delivered."`
 }

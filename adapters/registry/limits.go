@@ -121,6 +121,7 @@ var Limits = []Limit{
 	{"exports.max_lanes_per_tenant", "the same, of one tenant", []string{"core/export.Plane.Decide"}, "core/export.TestNodeAgreesWithModel"},
 	{"exports.quarantine", "items that a sink rejects; if there is no room, the lane waits", []string{"core/export.Plane.Decide"}, "core/export.TestNodeAgreesWithModel"},
 	{"exports.max_quarantine_per_tenant", "the same, of one tenant", []string{"core/export.Plane.Decide"}, "core/export.TestNodeAgreesWithModel"},
+	{"exports.quarantine_after", "time for which a rejected item is repeated; then it is quarantined", []string{"core/lanes.Machine.fail"}, "core/lanes.TestScheduler"},
 	{"adapters/export.connectTimeout", "time to connect to a receiver, and for TLS; then the attempt has failed", []string{"adapters/export.newReceiver"}, "adapters/export.TestUnreachableReceiverIsRetried"},
 	{"adapters/export.writeTimeout", "time of a write to a receiver; then the attempt has failed", []string{"adapters/export.limitedConn.Write"}, "adapters/export.TestWriteIsLimited"},
 	{"adapters/export.totalTimeout", "time of an attempt to deliver an item; then it has failed", []string{"adapters/export.receiver.send"}, "adapters/export.TestAttemptEndsWithItsContext"},

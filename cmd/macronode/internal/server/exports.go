@@ -47,6 +47,7 @@ type exports struct {
 	streams  atomic.Pointer[[]streamHead] // that the index has; nil: not read yet
 	draining chan struct{}                // closed when the drain begins
 	drain    sync.Once
+	gauges   sinkGauges
 	finished chan struct{} // closed when all exporters have ended
 }
 

@@ -33,9 +33,17 @@ func (g *sinkGauges) sink(name string) adminapi.Sink {
 	return g.is[name]
 }
 
+// forget makes the next scrape read the state again.
+func (g *sinkGauges) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.is = nil
+}
+
 // addGauges reports the state of each sink.
 func (e *exports) addGauges(to *metrics.Metrics) {
-	g := &sinkGauges{status: e.status}
+	g := &e.gauges
+	g.status = e.status
 	for _, at := range e.all {
 		name := at.settings.Name
 		to.Sample("export_lag_seconds", func() float64 { return g.sink(name).LagSeconds }, name)

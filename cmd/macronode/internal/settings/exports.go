@@ -2,6 +2,7 @@ package settings
 
 import (
 	"slices"
+	"time"
 
 	"macronode/adapters/config"
 	"macronode/adapters/export"
@@ -16,6 +17,7 @@ type Sink struct {
 	Streams []string       // export.Usage, export.Wallet
 	Tenants []types.Tenant // sorted; none: all
 	Weights []TenantWeight // of tenants that have not weight 1
+	Budget  time.Duration  // of an item that is rejected, before its quarantine
 }
 
 // A TenantWeight is the share of a tenant while several have items.
@@ -54,7 +56,7 @@ const commandsOfSink = 8
 // LaneLimits returns the limits of the scheduler of a sink, if all sinks together have a number of lanes.
 func (s *Sink) LaneLimits(all int) lanes.Limits {
 	l := lanes.DefaultLimits()
-	l.Active, l.Inflight, l.Tenant, l.Commands = min(l.Active, all), s.Inflight, s.Inflight, commandsOfSink
+	l.Active, l.Inflight, l.Tenant, l.Commands, l.Budget = min(l.Active, all), s.Inflight, s.Inflight, commandsOfSink, s.Budget
 	return l
 }
 
@@ -73,7 +75,7 @@ func exportBytes(c *config.Config) (all int64) {
 func sinks(c *config.Config) (all []Sink) {
 	for i := range c.Exports.Sinks {
 		s := &c.Exports.Sinks[i]
-		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: s.URL, SecretFile: s.SecretFile, Inflight: s.Inflight}, Streams: s.Streams}
+		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: s.URL, SecretFile: s.SecretFile, Inflight: s.Inflight}, Streams: s.Streams, Budget: c.Exports.Budget}
 		if s.Dir != "" {
 			is.Dir = c.SinkDir(s)
 		}
