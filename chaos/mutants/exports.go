@@ -9,8 +9,8 @@ func exports() []Mutant {
 		model    = "./core/lanes TestMachineAgreesWithModel$"
 	)
 	return []Mutant{
-		one("a settlement leaves a position out", "each position is settled once, in order", decision, "return position == l.cursor+1", "return position > l.cursor", node, "./core/export TestLanes$"),
-		one("a quarantined position keeps the cursor", "the lane goes on after a quarantined position", "core/export/apply.go", "\t\tp.move(place, c.position)\n\t\tp.addRow(", "\t\tp.addRow(", node, sim),
+		one("a settlement leaves a position out", "each position is settled once, in order", decision, "case settles && in.From != t.lane.cursor+1:", "case settles && in.From <= t.lane.cursor:", node, "./core/export TestLanes$"),
+		one("a quarantined position keeps the cursor", "the lane goes on after a quarantined position", "core/export/apply.go", "\t\tp.move(t.place, c.position)\n\t\tp.addRow(", "\t\tp.addRow(", node, sim),
 		one("the next position is sent before the answer", "a lane has one send at a time", "core/lanes/tenant.go", "m.lanes[p].stage = sent\n", "m.lanes[p].stage = sent\n\tm.lanes[p].acked += m.lanes[p].acked % 2\n", model, sim),
 		one("a sink that is down fills the quarantine", "a retryable failure is repeated for ever", send, "\tcase Permanent:\n", "\tcase Permanent, Retryable:\n", model, "./core/lanes TestScheduler$"),
 		one("one failing tenant takes the sink down", "a failing tenant stops no other", send, "m.open || m.several && m.failures", "m.open || m.failures", model, "./core/lanes TestFailingTenantStopsNoOther$"),
