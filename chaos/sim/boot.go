@@ -120,6 +120,9 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	if w.usage != nil {
 		w.usage.recovers(w, &st)
 	}
+	if w.exports != nil {
+		w.exports.recovers(w, &st)
+	}
 	dice := types.NewRand(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(w.config, st, w.now.Mono, dice)
 	if w.copied == nil {
@@ -277,6 +280,9 @@ func (w *World) begin(found journalfile.Found) {
 	}
 	if w.usage != nil {
 		w.usage.crashed(w)
+	}
+	if w.exports != nil {
+		w.exports.crashed(w)
 	}
 	w.clerk.held(w)
 	w.opens()

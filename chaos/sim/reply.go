@@ -18,7 +18,7 @@ func (w *World) reply(r event.Reply) {
 		return
 	}
 	w.checkReply(r)
-	if w.storageReply(r) || w.usageReply(r) {
+	if w.storageReply(r) || w.usageReply(r) || w.exportsReply(r) {
 		return
 	}
 	if lasts(r.Problem) {

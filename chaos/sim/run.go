@@ -39,6 +39,7 @@ func Life(seed uint64, moves int) world.Chooser {
 	c = world.Given(c, "goal/cell", int(seed%goals)) // each as often as any other
 	c = world.Given(c, "odds/storage", storageOdds(seed))
 	c = world.Given(c, "odds/usage", usageOdds(seed))
+	c = world.Given(c, "odds/exports", exportOdds(seed))
 	return world.Given(c, "moves", moves)
 }
 
@@ -61,8 +62,11 @@ func usageOdds(seed uint64) int {
 	return 0
 }
 
+// exportOdds returns whether a seed has exports: half of those with usage have.
+func exportOdds(seed uint64) int { return int(types.Hash64(0).Mix(seed) / 8 % 2) }
+
 // addedSites are those that older logs lack; their choice 0 changes nothing.
-var addedSites = [...]string{"odds/storage", "odds/usage"}
+var addedSites = [...]string{"odds/storage", "odds/usage", "odds/exports"}
 
 // Replay returns the choices of a log.
 func Replay(l world.Log) world.Chooser { return world.Replay(l, addedSites[:]...) }
@@ -121,6 +125,7 @@ func (w *World) live() {
 	w.aim()
 	w.odds.storage = w.c.Choose("odds/storage", 3)
 	w.odds.usage = w.c.Choose("odds/usage", 2)
+	w.odds.exports = w.c.Choose("odds/exports", 2)
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
@@ -137,6 +142,7 @@ func (w *World) live() {
 	}
 	w.beginStorage()
 	w.beginUsage()
+	w.beginExports()
 	if w.c.Choose("checks", 4) != 0 {
 		w.checks = 8
 	}
@@ -162,6 +168,9 @@ func (w *World) live() {
 		return
 	}
 	if w.certifyUsage(); w.err != nil {
+		return
+	}
+	if w.certifyExports(); w.err != nil {
 		return
 	}
 	w.unlawful = true

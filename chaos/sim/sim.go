@@ -103,6 +103,7 @@ type World struct {
 	audit     audit
 	storage   *storageWorld // nil: the run has no storage
 	usage     *usageWorld   // nil: the run has no usage
+	exports   *exportWorld  // nil: the run has no exports
 	went      types.LSN     // the last frame of the previous process
 	moved     int           // moves so far
 	calmed    int           // rounds of the calm so far

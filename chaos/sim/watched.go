@@ -45,6 +45,7 @@ func (w watched) Step(now types.Now, in event.Event, out *event.Effects) {
 		}
 		w.storageStepped(in, body)
 		w.usageStepped(in, body)
+		w.exportsStepped(in, body)
 	}
 	if g, ok := in.(*event.ApplyPolicy); ok {
 		w.changed(g, out.Decisions[verdicts:])

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
@@ -171,7 +172,7 @@ func (l *life) journal(before, after *View, s *Step) error {
 		return nil
 	case event.Tick: // a heartbeat: also during a drain
 	case *event.Request, *event.Execute:
-		if !l.started || closed {
+		if !l.started || closed && !takenClosed(before, s.In) {
 			return broken("NothingNew", "a request is recorded while %v", before.Phase)
 		}
 	case *event.CreateKey, *event.RevokeKey: // also before the node is ready: it needs a key
@@ -185,6 +186,16 @@ func (l *life) journal(before, after *View, s *Step) error {
 		return broken("WritesNeedJournal", "a frame while degraded by %b", before.DegradedBy|after.DegradedBy)
 	}
 	return nil
+}
+
+// takenClosed reports whether an event is a command of the node itself, which is taken until the node is stopped.
+func takenClosed(before *View, in event.Event) bool {
+	e, ok := in.(*event.Execute)
+	if !ok || before.Phase == types.Stopped {
+		return false
+	}
+	own, ok := e.Command.(command.ByNode)
+	return ok && own.ByNode()
 }
 
 // replies is Enter, Fold, Fail, LosePatience, and the replies that an abort gives up.
@@ -205,7 +216,7 @@ func (l *life) replies(before, after *View, s *Step) error {
 		}
 	}
 	if enters != 0 {
-		if rankOf(before.Phase).closed() {
+		if rankOf(before.Phase).closed() && !takenClosed(before, s.In) {
 			return broken("NothingNew", "%T is held while %v", s.In, before.Phase)
 		}
 		l.aboard[enters] = 0

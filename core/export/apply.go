@@ -18,7 +18,8 @@ func (p *Plane) Fits(r *record.Record) bool {
 		return ok && !exists && p.lanes.Room() > 0
 	}
 	c, ok := parseChange(kind, r.Payload)
-	return ok && p.problem(kind, r.Tenant, &c) == event.None
+	t := p.find(r.Tenant, &c)
+	return ok && p.problem(kind, &t, &c) == event.None
 }
 
 // Apply changes the state by a record.
@@ -31,32 +32,29 @@ func (p *Plane) Apply(at types.Time, _ types.TxID, r *record.Record) {
 		return
 	}
 	c, _ := parseChange(kind, r.Payload)
-	id := types.LaneID{Tenant: r.Tenant, ID: c.lane}
-	place, known := p.lanes.Find(id)
-	types.Assert(known, "export: a change of a lane that does not exist")
-	of, quarantined := p.rows.Find(rowKey{id, c.position})
+	t := p.find(r.Tenant, &c)
+	types.Assert(t.known, "export: a change of a lane that does not exist")
 	switch kind {
 	case kindSettled, kindSkipped:
-		p.move(place, c.position)
+		p.move(t.place, c.position)
 	case kindRewound:
-		p.dropRowsAfter(place, c.position)
-		p.move(place, c.position)
+		p.dropRowsAfter(t.place, c.position)
+		p.move(t.place, c.position)
 	case kindQuarantined:
 		why := row{at: at, status: c.status, reason: c.reason}
-		if quarantined {
-			p.setRow(place, of, why)
+		if t.quarantined {
+			p.setRow(t.place, t.rowPlace, why)
 			return
 		}
-		p.move(place, c.position)
-		p.addRow(place, c.position, why)
+		p.move(t.place, c.position)
+		p.addRow(t.place, c.position, why)
 	case kindRedriven:
-		_, why := p.rows.Row(of)
-		why.due = true
-		p.setRow(place, of, why)
+		t.row.due = true
+		p.setRow(t.place, t.rowPlace, t.row)
 	case kindResolved, kindDiscarded:
-		p.dropRow(place, of)
+		p.dropRow(t.place, t.rowPlace)
 	case kindRemoved:
-		p.dropLane(place)
+		p.dropLane(t.place)
 	}
 }
 

@@ -19,38 +19,28 @@ func (p *Plane) Decide(_ types.Time, c command.Command, f plane.Frame, reply *ev
 		reply.Problem = event.BadRequest
 		return
 	}
-	t := c.Head().Tenant
-	if in, settles := c.(*Settle); settles && !p.isNext(in.Lane, in.From) {
+	t := p.find(c.Head().Tenant, &ch)
+	in, settles := c.(*Settle)
+	switch reply.Problem = p.problem(kind, &t, &ch); {
+	case reply.Problem != event.None:
+	case settles && in.From != t.lane.cursor+1:
 		reply.Problem = event.LaneMoved
-		if _, known := p.lanes.Find(in.Lane); !known {
-			reply.Problem = event.NotFound
-		}
-		return
-	}
-	if reply.Problem = p.problem(kind, t, &ch); reply.Problem != event.None || p.isMade(kind, t, &ch) {
-		return
-	}
-	if kind == kindQuarantined && p.adds(t, &ch) && p.rowsOf(t) >= p.limits.TenantRows {
+	case kind == kindQuarantined && !t.quarantined && p.rowsOf(c.Head().Tenant) >= p.limits.TenantRows:
 		reply.Problem = event.ExportCapacity
-		return
+	case kind == kindRedriven && t.row.due: // nothing changes
+	default:
+		reply.Position = p.add(f, c.Head().Tenant, kind, ch.append(p.payload[:0]))
 	}
-	reply.Position = p.add(f, t, kind, ch.append(p.payload[:0]))
 }
 
+// decideOpen makes a lane, unless it exists.
 func (p *Plane) decideOpen(in *Open, f plane.Frame, reply *event.Reply) {
 	if _, exists := p.lanes.Find(in.Lane.LaneID); exists {
 		return
 	}
-	at, known := p.tenants.Find(in.Tenant)
-	if p.lanes.Room() == 0 {
+	if p.lanes.Room() == 0 || p.lanesOf(in.Tenant) >= p.limits.TenantLanes {
 		reply.Problem = event.ExportCapacity
 		return
-	}
-	if known {
-		if _, t := p.tenants.Row(at); int(t.lanes) >= p.limits.TenantLanes {
-			reply.Problem = event.ExportCapacity
-			return
-		}
 	}
 	reply.Position = p.add(f, in.Tenant, kindOpened, appendNames(p.payload[:0], in.Lane.Sink, in.Lane.Stream))
 }
@@ -89,26 +79,45 @@ func (p *Plane) add(f plane.Frame, t types.Tenant, kind uint8, payload []byte) t
 	return f.Add()
 }
 
+// A target is the lane and the position that a change names, as they are before it.
+type target struct {
+	known       bool // the lane
+	place       uint32
+	lane        lane
+	quarantined bool // the position
+	rowPlace    uint32
+	row         row
+}
+
+func (p *Plane) find(of types.Tenant, c *change) (t target) {
+	id := types.LaneID{Tenant: of, ID: c.lane}
+	if t.place, t.known = p.lanes.Find(id); t.known {
+		_, t.lane = p.lanes.Row(t.place)
+	}
+	if t.rowPlace, t.quarantined = p.rows.Find(rowKey{id, c.position}); t.quarantined {
+		_, t.row = p.rows.Row(t.rowPlace)
+	}
+	return t
+}
+
 // problem returns why a change contradicts the state of its lane, or has no room.
-func (p *Plane) problem(kind uint8, t types.Tenant, c *change) event.Problem {
-	place, known := p.lanes.Find(types.LaneID{Tenant: t, ID: c.lane})
-	if !known {
+func (p *Plane) problem(kind uint8, t *target, c *change) event.Problem {
+	if !t.known {
 		return event.NotFound
 	}
-	_, l := p.lanes.Row(place)
-	_, quarantined := p.rows.Find(rowKey{types.LaneID{Tenant: t, ID: c.lane}, c.position})
 	moved := false
 	switch kind {
 	case kindSettled, kindSkipped:
-		moved = c.position <= l.cursor
+		moved = c.position <= t.lane.cursor
 	case kindRewound:
-		moved = c.position >= l.cursor
+		moved = c.position >= t.lane.cursor
 	case kindQuarantined:
-		if moved = !quarantined && c.position != l.cursor+1; !moved && !quarantined && p.rows.Room() == 0 {
+		moved = !t.quarantined && c.position != t.lane.cursor+1
+		if !moved && !t.quarantined && p.rows.Room() == 0 {
 			return event.ExportCapacity
 		}
 	case kindResolved, kindRedriven, kindDiscarded:
-		if !quarantined {
+		if !t.quarantined {
 			return event.NotFound
 		}
 	}
@@ -118,38 +127,13 @@ func (p *Plane) problem(kind uint8, t types.Tenant, c *change) event.Problem {
 	return event.None
 }
 
-// isNext reports whether a position follows the cursor of a lane.
-func (p *Plane) isNext(lane types.LaneID, position uint64) bool {
-	place, known := p.lanes.Find(lane)
-	if !known {
-		return false
-	}
-	_, l := p.lanes.Row(place)
-	return position == l.cursor+1
-}
+// lanesOf and rowsOf return the numbers of lanes and of quarantined positions of a tenant.
+func (p *Plane) lanesOf(t types.Tenant) int { return int(p.counts(t).lanes) }
+func (p *Plane) rowsOf(t types.Tenant) int  { return int(p.counts(t).rows) }
 
-// isMade reports whether a change would change nothing.
-func (p *Plane) isMade(kind uint8, t types.Tenant, c *change) bool {
-	at, quarantined := p.rows.Find(rowKey{types.LaneID{Tenant: t, ID: c.lane}, c.position})
-	if kind != kindRedriven || !quarantined {
-		return false
+func (p *Plane) counts(t types.Tenant) (n tenant) {
+	if at, known := p.tenants.Find(t); known {
+		_, n = p.tenants.Row(at)
 	}
-	_, r := p.rows.Row(at)
-	return r.due
-}
-
-// adds reports whether the quarantine of a position needs a row.
-func (p *Plane) adds(t types.Tenant, c *change) bool {
-	_, quarantined := p.rows.Find(rowKey{types.LaneID{Tenant: t, ID: c.lane}, c.position})
-	return !quarantined
-}
-
-// rowsOf returns the number of quarantined positions of a tenant.
-func (p *Plane) rowsOf(t types.Tenant) int {
-	at, known := p.tenants.Find(t)
-	if !known {
-		return 0
-	}
-	_, of := p.tenants.Row(at)
-	return int(of.rows)
+	return n
 }
