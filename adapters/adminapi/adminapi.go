@@ -36,6 +36,7 @@ type Config struct {
 	Storage   func() Storage                          // the copies of objects
 	Scrub     func()                                  // begins to read all copies
 	Repair    func()                                  // begins to look for missing copies, and restores them
+	Exports   ExportsConfig                           // the delivery to sinks
 	Longest   time.Duration                           // longest duration of a drain: lame duck, drain and abort
 	Insecure  bool                                    // a listener that is not on loopback serves without TLS; shown to operators
 	Token     string                                  // of run.json; empty: not accepted
@@ -101,6 +102,13 @@ func New(c Config) *API {
 		"/storage":          {http.MethodGet, operate, a.storage},
 		"/storage/scrub":    {http.MethodPost, operate, a.scrub},
 		"/storage/repair":   {http.MethodPost, operate, a.repair},
+
+		"/exports":            {http.MethodGet, operate, a.exports},
+		"/exports/quarantine": {http.MethodGet, operate, a.quarantine},
+		"/exports/redrive":    {http.MethodPost, operate, a.redrive},
+		"/exports/skip":       {http.MethodPost, operate, a.skip},
+		"/exports/backfill":   {http.MethodPost, operate, a.backfill},
+		"/exports/resume":     {http.MethodPost, operate, a.resume},
 	}
 	return a
 }

@@ -421,7 +421,8 @@ func TestCodesMatchDocument(t *testing.T) {
 		client.MethodNotAllowed, client.NonceConflict, client.NotBeneficiary, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
 		client.Unavailable, client.OutcomeUnknown, client.RecordUnreadable, client.UnsupportedMedia,
 		client.QuotaExceeded, client.DigestMismatch, client.PreconditionFailed, client.RangeNotSatisfiable, client.ObjectUnreadable, client.PaymentRequired,
-		client.EventConflict, client.EventTooOld, client.EventInFuture, client.EventInvalid, client.UsageOverflow, client.UsageCapacity}
+		client.EventConflict, client.EventTooOld, client.EventInFuture, client.EventInvalid, client.UsageOverflow, client.UsageCapacity,
+		client.LaneMoved, client.ExportCapacity}
 	all := doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum
 	for _, code := range all {
 		if !slices.Contains(ours, client.Code(code.(string))) {

@@ -64,6 +64,8 @@ const (
 	EventInvalid        Code = "event_invalid"
 	UsageOverflow       Code = "usage_overflow"
 	UsageCapacity       Code = "usage_capacity"
+	LaneMoved           Code = "lane_moved"
+	ExportCapacity      Code = "export_capacity"
 )
 
 // Error makes a Code a target of errors.Is.

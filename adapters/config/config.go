@@ -41,6 +41,7 @@ type Config struct {
 	Wallet  Wallet  `key:"wallet" doc:"The ledger."`
 	Storage Storage `key:"storage" doc:"Content-addressed objects."`
 	Usage   Usage   `key:"accounting" doc:"Usage: events, windows and slices."`
+	Exports Exports `key:"exports" doc:"Delivery of usage and movements to other systems."`
 	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"Maximum number of API keys ever created, revoked ones included."`
 	Journal Journal `key:"journal" doc:"The journal: durability and disk space."`
 	Index   Index   `key:"index" doc:"The index of old idempotency keys, refs, statements and lists."`

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"macronode/core/types"
 )
 
 // A form is the syntax of a text.
@@ -37,6 +39,12 @@ var forms = map[string]form{
 		regexp.MustCompile(`^https?://[a-z0-9_.:\[\]-]{1,300}(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$`), isURL},
 	"directory": {"the path of a directory, of at most 400 printable ASCII characters",
 		regexp.MustCompile(`^[ -~]{1,400}$`), nil},
+	"file": {"the path of a file, of at most 400 printable ASCII characters",
+		regexp.MustCompile(`^[ -~]{1,400}$`), nil},
+	"sink": {"a name of at most 32 small letters, digits, dots, dashes and underscores",
+		regexp.MustCompile(`^[a-z0-9._-]{1,32}$`), nil},
+	"tenant": {"a tenant: default, or its number from 2 on",
+		regexp.MustCompile(`^(default|[1-9][0-9]{0,9})$`), func(t string) bool { _, ok := types.ParseTenant(t); return ok }},
 	"path": {"a path such as /v1, without query, percent signs, empty segments or dots as a segment",
 		regexp.MustCompile(`^/([A-Za-z0-9._~!$&'()*+,;=:@-]+/)*[A-Za-z0-9._~!$&'()*+,;=:@-]*$`), staysInside},
 	"prefix": {"a path such as /users, which stands for /users and all below it: without wildcards, query, percent signs, empty segments or dots as a segment",

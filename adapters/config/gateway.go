@@ -214,5 +214,8 @@ func (c *Config) complete() {
 		p := &c.Storage.Providers[i]
 		p.Domain = cmp.Or(p.Domain, p.Name)
 	}
+	for i := range c.Exports.Sinks {
+		c.Exports.Sinks[i].complete()
+	}
 	c.completePaths()
 }

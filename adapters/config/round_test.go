@@ -93,7 +93,7 @@ func drawnLeaf(t *rapid.T, k key) {
 }
 
 // seeds are texts that random drawing does not find.
-var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*.example.com", "/", "/a;b/c", "x-a", "*", "null", "https://a.example:8443"}
+var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*.example.com", "/", "/a;b/c", "x-a", "*", "null", "https://a.example:8443", "default", "17"}
 
 // mended corrects c where tags do not state the rules; false if that is not possible.
 func mended(c *Config) bool {
@@ -113,6 +113,19 @@ func mended(c *Config) bool {
 	}
 	for i := range c.Usage.Prices {
 		mendPrice(&c.Usage.Prices[i], i)
+	}
+	for i := range c.Exports.Sinks {
+		k := &c.Exports.Sinks[i]
+		k.Name, k.Tenants, k.Streams = "sink"+strconv.Itoa(i), nil, nil
+		if k.Dir != "" {
+			k.Kind, k.Dir, k.SecretFile = "file", "/out/"+strconv.Itoa(i), ""
+		} else if k.Kind, k.SecretFile = "webhook", "/secret"; i == 0 {
+			k.Kind, k.Streams = "http", []string{"wallet", "usage"}
+		}
+		for j := range k.Weights {
+			k.Weights[j].Tenant = strconv.Itoa(j + 2)
+			k.Tenants = append(k.Tenants, k.Weights[j].Tenant)
+		}
 	}
 	for i := range c.Routes {
 		r := &c.Routes[i]

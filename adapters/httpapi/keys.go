@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"macronode/adapters/httpapi/wire"
@@ -177,24 +176,11 @@ func parsePatterns(member string, request *wire.SomePatterns) (p types.Patterns,
 	return p, nil
 }
 
-const defaultTenant = "default"
-
 func parseTenant(s string) (types.Tenant, error) {
-	if s == defaultTenant {
-		return types.DefaultTenant, nil
+	if t, ok := types.ParseTenant(s); ok {
+		return t, nil
 	}
-	n, err := number(s, 1<<32-1)
-	if err != nil || n <= uint64(types.DefaultTenant) {
-		return 0, errTenant
-	}
-	return types.Tenant(n), nil
-}
-
-func tenantText(t types.Tenant) string {
-	if t == types.DefaultTenant {
-		return defaultTenant
-	}
-	return strconv.FormatUint(uint64(t), 10)
+	return 0, errTenant
 }
 
 // keys lists API keys.
@@ -264,7 +250,7 @@ func revokeKey(k *call) error {
 func (o *jsonObject) keyMembers(key *event.Key, at types.Time) {
 	o.text("id", keyText(key.ID))
 	o.text("name", key.Label.String())
-	o.text("tenant", tenantText(key.Tenant))
+	o.text("tenant", key.Tenant.Text())
 	var scopes []string
 	for bit, name := range scopeNames() {
 		if key.Scopes>>bit&1 == 1 {

@@ -191,11 +191,7 @@ func (o *jsonObject) sum(s *accounting.Sum) {
 // labels adds the labels of their text; they need no escape.
 func (o *jsonObject) labels(text []byte) {
 	o.member("labels")
-	*o = append(*o, '{')
-	for _, l := range accounting.ParseLabels(text) {
-		o.text(l.Name, l.Value)
-	}
-	o.close('}')
+	*o = accounting.AppendLabelsJSON(*o, text)
 }
 
 // sendSums answers with one line for each sum.
@@ -277,9 +273,10 @@ func (k *call) listSlices(q accounting.SliceRange, begun types.LSN, limit int) (
 		}
 		n++
 		last = accounting.SliceCursor{Dimension: bytes.Clone(s.Dimension), From: s.Window.From, Seq: s.Seq}
-		o.open()
-		o.slice(&s.Slice)
-		o.close('}')
+		if n > 1 {
+			o.close(',')
+		}
+		o = s.AppendJSON(o)
 		return true
 	})
 	if err != nil {
@@ -296,27 +293,6 @@ func (k *call) listSlices(q accounting.SliceRange, begun types.LSN, limit int) (
 
 // onePageBytes bounds the bytes of a page of slices.
 const onePageBytes = 1 << 20
-
-// slice adds the members of a slice: all that its digest covers, and the digest.
-func (o *jsonObject) slice(s *accounting.Slice) {
-	o.text("tenant", tenantText(s.Tenant))
-	o.text("dimension", string(s.Dimension))
-	o.number("seq", s.Seq)
-	o.text("kind", s.Kind.String())
-	o.stamp("window_from", s.Window.From)
-	o.stamp("window_to", s.Window.To)
-	o.text("previous", s.Previous.String())
-	o.text("digest", s.Digest.String())
-	o.list("rows")
-	for _, r := range s.Rows {
-		o.open()
-		o.labels(r.Labels)
-		o.amount("value", types.Amount{Lo: r.Value}, false)
-		o.number("events", r.Events)
-		o.close('}')
-	}
-	o.close(']')
-}
 
 func appendSliceCursor(b []byte, c accounting.SliceCursor, upto types.LSN) []byte {
 	for _, n := range [...]uint64{uint64(upto), uint64(c.From), c.Seq} {

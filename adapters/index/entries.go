@@ -131,6 +131,9 @@ func (x *reader) record(d *draft, journal types.JournalID, p types.Position, at 
 	}
 	c := change{p, at}
 	d.end(c.put(d.key(changeKey(d.arena, r.Tenant, r.Seq))), uint64(r.Seq))
+	if r.Seq == 1 {
+		x.begin(d, r.Tenant, nil)
+	}
 	e := entry{op: r.Op, place: p, at: at, amount: r.Amount, asset: r.Asset.Text, ref: r.Ref.Text, memo: r.Memo}
 	if len(e.ref) > 0 {
 		e.sets |= hasRef

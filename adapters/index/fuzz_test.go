@@ -111,6 +111,8 @@ func readable(key, value []byte) bool {
 		return new(end).read(value)
 	case ofAccount, ofAsset, ofHolder:
 		return len(value) == 0
+	case ofStream:
+		return string(value) == "\x01"
 	default:
 		return false
 	}

@@ -28,10 +28,12 @@ const (
 	ofUpload                    // uploads in parts
 	ofSlice                     // slices of usage
 	ofPlane                     // rows of a View
+	ofSliceAt                   // windows of slices by seq
+	ofStream                    // streams of slices and movements
 )
 
 const (
-	version    = 2
+	version    = 3
 	idSize     = 16
 	tenantSize = 4
 	nameSize   = idSize + tenantSize // an account, a key or a ref of a tenant
@@ -114,6 +116,8 @@ func group(key []byte) []byte {
 		return key[1 : 1+tenantSize]
 	case ofPlane:
 		return key[1 : 1+1+tenantSize]
+	case ofStream: // they are few, and listed together
+		return key[1:1]
 	default:
 		return key[1:]
 	}

@@ -28,7 +28,7 @@ func (x *reader) events(d *draft, p types.Position) {
 	}
 }
 
-// usage appends the row of a slice, which has its payload.
+// usage appends the rows of a slice, one of which has its payload.
 func (x *reader) usage(d *draft, p types.Position) {
 	s, ok := accounting.ReadSlice(&x.rec)
 	if !ok {
@@ -36,6 +36,10 @@ func (x *reader) usage(d *draft, p types.Position) {
 	}
 	b := binary.AppendUvarint(d.key(sliceKey(d.arena, s.Tenant, s.Dimension, s.Window.From, s.Seq)), uint64(p.LSN))
 	d.end(append(b, x.rec.Payload...), 0)
+	d.end(binary.AppendUvarint(d.key(sliceAtKey(d.arena, s.Tenant, s.Dimension, s.Seq)), uint64(s.Window.From)), 0)
+	if s.Seq == 1 {
+		x.begin(d, s.Tenant, s.Dimension)
+	}
 }
 
 // Slices passes the slices of a range in the order of dimension, window and seq, until each returns false. Texts are
@@ -90,5 +94,8 @@ func readSlice(t types.Tenant, value []byte) (s accounting.SealedSlice, ok bool)
 		return s, false
 	}
 	slice, err := accounting.DecodeSlice(t, value[n:])
-	return accounting.SealedSlice{Slice: slice, LSN: types.LSN(lsn)}, err == nil
+	if err != nil {
+		return s, false
+	}
+	return accounting.SealedSlice{Slice: slice, LSN: types.LSN(lsn), Due: accounting.SliceDue(value[n:])}, true
 }

@@ -63,7 +63,7 @@ func (u *usage) Add() types.Position {
 	}
 	if _, ok := accounting.ReadSlice(&u.rec); ok {
 		s, _ := accounting.DecodeSlice(u.rec.Tenant, bytes.Clone(u.rec.Payload))
-		u.slices = append(u.slices, accounting.SealedSlice{Slice: s, LSN: p.LSN})
+		u.slices = append(u.slices, accounting.SealedSlice{Slice: s, LSN: p.LSN, Due: accounting.SliceDue(u.rec.Payload)})
 	}
 	return p
 }
@@ -151,6 +151,7 @@ func (u *usage) compare(t tb, x *index.Indexer) {
 			t.Fatalf("%d slices of %+v, want %d; %v", n, in, len(want), err)
 		}
 	}
+	u.compareStreams(t, x)
 	c := &accounting.RecordEvents{Header: command.Header{Tenant: 1}}
 	for i := range 20 {
 		c.Events = append(c.Events, accounting.Event{Source: "s", ID: strconv.Itoa(u.pick(300)), Place: uint16(i)})
@@ -167,6 +168,38 @@ func (u *usage) compare(t tb, x *index.Indexer) {
 			t.Fatalf("event %x is %+v, want %+v", name, *prior, want)
 		}
 	})
+}
+
+// compareStreams holds the streams, and slices by their seq, against what was made.
+func (u *usage) compareStreams(t tb, x *index.Indexer) {
+	heads := map[index.Stream]uint64{}
+	for i := range u.slices {
+		s := &u.slices[i]
+		heads[index.Stream{Tenant: s.Tenant, Dimension: string(s.Dimension)}] = s.Seq
+	}
+	last := ""
+	err := x.Streams(func(s index.Stream) bool {
+		if heads[s] == 0 || s.Dimension <= last {
+			t.Fatalf("stream %+v after %q is not one of %v", s, last, heads)
+		}
+		last = s.Dimension
+		delete(heads, s)
+		return true
+	})
+	if err != nil || len(heads) > 0 {
+		t.Fatalf("the streams %v are missing: %v", heads, err)
+	}
+	if len(u.slices) == 0 {
+		return
+	}
+	want := &u.slices[u.pick(len(u.slices))]
+	got, ok, err := x.SliceAt(1, string(want.Dimension), want.Seq)
+	if !ok || err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", *want) {
+		t.Fatalf("slice %d of %s is %+v, %v: %v", want.Seq, want.Dimension, got, ok, err)
+	}
+	if _, ok, err := x.SliceAt(1, string(want.Dimension), uint64(len(u.slices))+1); ok || err != nil {
+		t.Fatalf("a slice that was not made is there: %v", err)
+	}
 }
 
 // TestUsageIsListed: slices are found by dimension and window, and events by their names, whatever is in tails and in

@@ -115,9 +115,15 @@ func TestAllSeriesExist(t *testing.T) {
 	m.NameQuotas([]string{"gone", "app"})
 	m.NameQuotas([]string{"app", "more"})
 	m.Standings(func(string) (event.UpstreamStats, bool) { return event.UpstreamStats{}, true })
+	m.Exports("app").Attempted("ok")
+	m.Exports("more").Attempted("stopped")
 	for i := range registry.Metrics {
 		d := &registry.Metrics[i]
-		for _, values := range d.All() {
+		all := d.All()
+		if d.OfSinks() {
+			all = d.All("app", "more")
+		}
+		for _, values := range all {
 			if d.Sampled && !ofStatus(d.Name) && !slices.Equal(values, []string{"request"}) {
 				m.Sample(d.Name, zero, values...)
 			}

@@ -159,6 +159,13 @@ var Metrics = []Metric{
 	{Name: "usage_streams", Type: Gauge, Help: "Dimensions of all tenants that ever had usage.", Sampled: true},
 	{Name: "usage_seal_lag_seconds", Type: Gauge, Help: "Time since the seal of the oldest window that is due and not sealed; 0 if there is none.", Sampled: true},
 
+	{Name: "exports_total", Type: Counter, Help: "Attempts to deliver an item to a sink: delivered (ok), had before (duplicate), failed and repeated later (retryable), rejected (permanent), or answered that the sink wants no items (stopped).",
+		Labels: []Label{{"sink", nil}, {"outcome", ExportOutcomes}}},
+	{Name: "export_lag_seconds", Type: Gauge, Help: "Time since the oldest item was due of those that are being delivered to a sink or are repeated; 0 if there is none.", Labels: []Label{{"sink", nil}}, Sampled: true},
+	{Name: "export_pending", Type: Gauge, Help: "Items that a sink does not have yet.", Labels: []Label{{"sink", nil}}, Sampled: true},
+	{Name: "export_quarantined", Type: Gauge, Help: "Items that a sink has rejected, and that wait for an operator.", Labels: []Label{{"sink", nil}}, Sampled: true},
+	{Name: "export_sink_up", Type: Gauge, Help: "1 if the last attempts to deliver to a sink did not fail, else 0.", Labels: []Label{{"sink", nil}}, Sampled: true},
+
 	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling (left_out), or lost because the queue was full.",
 		Labels: []Label{{"outcome", []string{"written", "left_out", "lost"}}}, Sampled: true},
 	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines written.", Sampled: true},
@@ -173,10 +180,14 @@ var Absences = []Absence{
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "a reload requested while another one is pending is merged into it; the pending reload reads the newest file"},
 	{"handshake_timeouts_total", "handshakes_total counts them"},
-	{"accounting_exports_total, accounting_degraded, export_lag_seconds", "belong to exports of slices, which do not exist yet"},
+	{"accounting_exports_total", "exports_total counts them"},
+	{"accounting_degraded", "nothing is shed: export_pending and export_quarantined report what waits"},
 	{"accounting_journal_corrupt_total", "usage is in the journal: its metrics and verify report damage"},
 	{"dto_violation_total", "rejected_total counts invalid bodies, with reason bad_request"},
 }
+
+// ExportOutcomes are the outcomes of an attempt to deliver an item.
+var ExportOutcomes = []string{"ok", "duplicate", "retryable", "permanent", "stopped"}
 
 func classes() (all []string) {
 	for c := range types.NumClasses {

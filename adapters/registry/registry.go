@@ -75,7 +75,7 @@ type Limit struct {
 }
 
 // A Label lists the values that a label of a metric can have. If Values is nil, the values are
-// the names of the configured upstreams or quotas, as Name states.
+// the names of the configured upstreams, quotas or sinks, as Name states.
 type Label struct {
 	Name   string
 	Values []string
@@ -106,6 +106,9 @@ type Metric struct {
 // series for each quota.
 func (m *Metric) OfUpstreams() bool { return m.of("upstream") }
 func (m *Metric) OfQuotas() bool    { return m.of("quota") }
+
+// OfSinks reports whether m has series for each sink of exports.
+func (m *Metric) OfSinks() bool { return m.of("sink") }
 
 func (m *Metric) of(name string) bool {
 	return slices.ContainsFunc(m.Labels, func(l Label) bool { return l.Values == nil && l.Name == name })

@@ -7,6 +7,8 @@ var Timers = []Timer{
 	{"adapters/client.Client.attempt.ctx", "an attempt of the client is cancelled", "the client's setting"},
 	{"adapters/client.Client.readStream.silence", "the client treats a stream without data as broken", "the client's setting"},
 	{"adapters/client.sleep.t", "the client sends the request again", "the client's setting"},
+	{"adapters/export.receiver.send.ctx", "an attempt to deliver an item is cancelled", "60 s"},
+	{"adapters/export.receiver.send.late", "the body of a response is not read further; its status decides", "1 s"},
 	{"adapters/httpapi.balance.ctx", "a read stops waiting for its position", "http.request_deadline"},
 	{"adapters/httpapi.changes.ctx", "a wait for changes ends without a change", "the requested time, at most http.request_deadline"},
 	{"adapters/httpapi.createKey.ctx", "creating a key is answered 504 outcome_unknown", "http.request_deadline"},
@@ -51,5 +53,9 @@ var Timers = []Timer{
 	{"cmd/macronode/internal/server.repairs.awaitInventory.due", "the files of all providers are compared with the objects", "storage.repair.interval"},
 	{"cmd/macronode/internal/server.repairs.awaitInventory.soon", "the node checks whether a repair was skipped or failed", "10 s, at most storage.repair.interval"},
 	{"cmd/macronode/internal/server.repairs.runScrub.due", "all copies are read and verified", "storage.scrub.interval"},
+	{"cmd/macronode/internal/server.exporter.run.due", "an item is delivered or repeated, or a cursor is recorded", "the time that the scheduler reports, at most 1 min"},
+	{"cmd/macronode/internal/server.exporter.run.over", "deliveries are cancelled in a drain", "node.drain, minus 200 ms, at most 5 s"},
+	{"cmd/macronode/internal/server.exports.redrive.ctx", "marking items to be delivered again ends", "10 s"},
+	{"cmd/macronode/internal/server.exports.change.ctx", "a change of a lane has an unknown outcome", "10 s"},
 	{"cmd/macronode/internal/server.names.await.ctx", "a list of objects gets 503, because the index is behind", "http.request_deadline"},
 }

@@ -123,6 +123,9 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	for _, p := range w.planes {
 		p.recovers(w, &st, frames)
 	}
+	if w.exports != nil {
+		w.exports.recovers(w, &st)
+	}
 	dice := types.NewRand(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(w.config, st, w.now.Mono, dice)
 	if w.copied == nil {
@@ -283,6 +286,9 @@ func (w *World) begin(found journalfile.Found) {
 	}
 	for _, p := range w.planes {
 		p.crashed(w)
+	}
+	if w.exports != nil {
+		w.exports.crashed(w)
 	}
 	w.clerk.held(w)
 	w.opens()

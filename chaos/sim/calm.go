@@ -39,6 +39,7 @@ func (w *World) calm() {
 			for _, p := range w.planes {
 				p.insist(w)
 			}
+			w.insistExports()
 			w.settle()
 			w.folds(math.MaxInt)
 			w.table() // otherwise keys would never be evicted
@@ -47,11 +48,12 @@ func (w *World) calm() {
 			quiet = 0
 		}
 	}
-	for n := 0; n < 3 || n < patience && w.promise.records > 0; n++ {
+	for n := 0; n < 3 || n < patience && (w.promise.records > 0 || w.exportsBusy()); n++ {
 		w.beat("calm", func() {
 			w.pass(time.Second)
 			w.settle()
-			w.turn(0) // the index's answer
+			w.insistExports() // of what was sealed meanwhile
+			w.turn(0)         // the index's answer
 		})
 	}
 	if stuck := w.Settled(); len(stuck) > 0 {
@@ -68,7 +70,7 @@ const patience = 60
 func (w *World) busy() bool {
 	var s event.Status
 	w.node.Status(&s)
-	return !s.Ready || w.storageBusy() || w.usageBusy() || slices.ContainsFunc(w.planes, planeWorkload.busy) || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
+	return !s.Ready || w.storageBusy() || w.usageBusy() || w.exportsBusy() || slices.ContainsFunc(w.planes, planeWorkload.busy) || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
 }
 
 // plenty is space that is never used up.
@@ -87,6 +89,7 @@ func (w *World) Settled() (stuck []string) {
 	note(w.storageBusy(), "storage", "a storage client is never answered")
 	note(w.usageBusy(), "usage", "a client that reports usage is never answered")
 	note(slices.ContainsFunc(w.planes, planeWorkload.busy), "plane", "a client of a plane is never answered")
+	note(w.exportsBusy(), "exports", "something is not exported")
 	note(len(w.asked) > 0, "reply", "%d requests were let in and never answered", len(w.asked))
 	note(len(w.copies) > 0, "twin", "%d requests that were sent twice were answered once", len(w.copies))
 	note(len(w.clerk.admin) > 0, "clerk", "%d times the boss waits", len(w.clerk.admin))
@@ -132,6 +135,12 @@ func (w *World) end() {
 		}
 		for _, c := range w.clients {
 			c.move(w)
+		}
+		if w.exports != nil {
+			w.exportMove()
+			enter := w.usage.enter // before the listener is down: then the node stops
+			w.usage.enter = nil
+			w.step(enter...)
 		}
 		w.beat("drain", w.settle)
 		w.node.Status(&s)

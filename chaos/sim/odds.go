@@ -14,6 +14,7 @@ type odds struct {
 	busy                            int // no trouble and much work
 	storage                         int // storageFree, storagePaid
 	usage                           int // 1: the run has usage
+	exports                         int // 1: and exports
 }
 
 func (o *odds) draw(c world.Chooser) {

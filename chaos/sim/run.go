@@ -40,6 +40,7 @@ func Life(seed uint64, moves int) world.Chooser {
 	c = world.Given(c, "odds/storage", storageOdds(seed))
 	c = world.Given(c, "odds/usage", usageOdds(seed))
 	c = givenWorkloads(c, uint64(types.Hash64(0).Mix(seed)))
+	c = world.Given(c, "odds/exports", exportOdds(seed))
 	return world.Given(c, "moves", moves)
 }
 
@@ -64,12 +65,15 @@ func usageOdds(seed uint64) int {
 
 // addedSites returns those that older logs lack; their choice 0 changes nothing.
 func addedSites() []string {
-	sites := []string{"odds/storage", "odds/usage"}
+	sites := []string{"odds/storage", "odds/usage", "odds/exports"}
 	for _, p := range planeWorkloads {
 		sites = append(sites, p.site)
 	}
 	return sites
 }
+
+// exportOdds returns whether a seed has exports: half of those with usage have.
+func exportOdds(seed uint64) int { return int(types.Hash64(0).Mix(seed) / 8 % 2) }
 
 // Replay returns the choices of a log.
 func Replay(l world.Log) world.Chooser { return world.Replay(l, addedSites()...) }
@@ -128,6 +132,7 @@ func (w *World) live() {
 	w.aim()
 	w.odds.storage = w.c.Choose("odds/storage", 3)
 	w.odds.usage = w.c.Choose("odds/usage", 2)
+	w.odds.exports = w.c.Choose("odds/exports", 2)
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
@@ -144,6 +149,7 @@ func (w *World) live() {
 	}
 	w.beginStorage()
 	w.beginUsage()
+	w.beginExports()
 	w.beginWorkloads()
 	if w.c.Choose("checks", 4) != 0 {
 		w.checks = 8
@@ -170,6 +176,9 @@ func (w *World) live() {
 		return
 	}
 	if w.certifyUsage(); w.err != nil {
+		return
+	}
+	if w.certifyExports(); w.err != nil {
 		return
 	}
 	if w.certifyWorkloads(); w.err != nil {

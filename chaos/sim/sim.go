@@ -104,14 +104,15 @@ type World struct {
 	storage   *storageWorld // nil: the run has no storage
 	usage     *usageWorld   // nil: the run has no usage
 	planes    []planeWorkload
-	went      types.LSN // the last frame of the previous process
-	moved     int       // moves so far
-	calmed    int       // rounds of the calm so far
-	harmed    bool      // durable data may be overwritten
-	known     types.LSN // the mark of durable frames beside the journal
-	unlawful  bool      // the disk may violate its rules: earlier states prove nothing
-	asleep    bool      // no tick since a pause
-	draining  bool      // a drain has begun
+	went      types.LSN    // the last frame of the previous process
+	moved     int          // moves so far
+	calmed    int          // rounds of the calm so far
+	harmed    bool         // durable data may be overwritten
+	known     types.LSN    // the mark of durable frames beside the journal
+	unlawful  bool         // the disk may violate its rules: earlier states prove nothing
+	asleep    bool         // no tick since a pause
+	draining  bool         // a drain has begun
+	exports   *exportWorld // nil: the run has no exports
 	recording *recording
 	err       *Failure
 }

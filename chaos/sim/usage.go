@@ -67,6 +67,10 @@ func (w *World) beginUsage() {
 // usageMove is a move of a client that reports usage.
 func (w *World) usageMove() {
 	u := w.usage
+	if w.exports != nil && w.c.Choose("usage/exports", 2) == 1 {
+		w.exportMove()
+		return
+	}
 	if !u.hasKey {
 		w.createUsageKey()
 		return

@@ -48,6 +48,7 @@ func (w watched) Step(now types.Now, in event.Event, out *event.Effects) {
 		for _, p := range w.planes {
 			p.stepped(w.World, in, body)
 		}
+		w.exportsStepped(in, body)
 	}
 	if g, ok := in.(*event.ApplyPolicy); ok {
 		w.changed(g, out.Decisions[verdicts:])

@@ -57,7 +57,7 @@ func (p *Plane) fitsSlice(r *record.Record) bool {
 	}
 	for i := range s.Rows {
 		place, exists := p.rows.Find(sealedKey(&s, due, s.Rows[i].Labels))
-		if !exists || i == 0 && p.due.places[0] != place {
+		if first, _ := p.due.First(); !exists || i == 0 && first != place {
 			return false
 		}
 		if _, c := p.rows.Row(place); c != s.Rows[i].Count {

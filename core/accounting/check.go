@@ -62,18 +62,10 @@ func (p *Plane) Check() error {
 }
 
 func (p *Plane) checkHeap() error {
-	if len(p.due.places) != p.rows.Len() {
-		return fmt.Errorf("accounting: A2: %d rows, %d in the heap", p.rows.Len(), len(p.due.places))
+	if p.due.Len() != p.rows.Len() {
+		return fmt.Errorf("accounting: A2: %d rows, %d in the heap", p.rows.Len(), p.due.Len())
 	}
-	for i, place := range p.due.places {
-		if p.due.slot[place] != uint32(i) {
-			return fmt.Errorf("accounting: A2: place %d is at %d, not at %d", place, i, p.due.slot[place])
-		}
-		if i > 0 && p.before(place, p.due.places[(i-1)/2]) {
-			return fmt.Errorf("accounting: A2: place %d is before its parent", place)
-		}
-	}
-	return nil
+	return p.due.Check(p.before)
 }
 
 func (p *Plane) checkList(of types.Tenant, want uint32) error {

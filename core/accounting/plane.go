@@ -44,7 +44,7 @@ const (
 // Invariants:
 //
 //	A1  every row has a stream, and rows and streams are counted by their tenant
-//	A2  due is a heap of all rows, and slot is its inverse
+//	A2  due is a heap of all rows
 //	A3  the list of a tenant has each of its rows once
 //	A4  the seq of a stream is the number of its slices, and head the digest of the last one
 type Plane struct {
@@ -52,7 +52,7 @@ type Plane struct {
 	rows    table.Pool[rowKey, Count]
 	texts   []seriesText // by place in rows
 	links   []link       // by place in rows: the list of its tenant
-	due     dueHeap
+	due     table.Heap
 	streams table.Pool[streamKey, Stream]
 	tenants table.Pool[types.Tenant, tenant]
 
@@ -75,13 +75,13 @@ func Spec(l Limits) plane.Spec {
 // Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.PoolBytes[rowKey, Count](l.Rows) + table.SliceBytes[seriesText](l.Rows) + table.SliceBytes[link](l.Rows) +
-		2*table.SliceBytes[uint32](l.Rows) + table.PoolBytes[streamKey, Stream](l.Streams) + table.PoolBytes[types.Tenant, tenant](l.Tenants)
+		table.HeapBytes(l.Rows) + table.PoolBytes[streamKey, Stream](l.Streams) + table.PoolBytes[types.Tenant, tenant](l.Tenants)
 }
 
 // New returns a plane without usage.
 func New(l Limits, seed types.Hash64) *Plane {
 	return &Plane{limits: l, rows: table.NewPool[rowKey, Count](l.Rows, seed), texts: make([]seriesText, l.Rows), links: make([]link, l.Rows),
-		due: newDueHeap(l.Rows), streams: table.NewPool[streamKey, Stream](l.Streams, seed), tenants: table.NewPool[types.Tenant, tenant](l.Tenants, seed)}
+		due: table.NewHeap(l.Rows), streams: table.NewPool[streamKey, Stream](l.Streams, seed), tenants: table.NewPool[types.Tenant, tenant](l.Tenants, seed)}
 }
 
 // ID is that of the accounting plane.
@@ -136,7 +136,7 @@ func (p *Plane) CopyTo(dst plane.Plane) plane.Plane {
 	copy(d.texts, p.texts[:used])
 	copy(d.links, p.links[:used])
 	p.rows.CopyTo(&d.rows)
-	p.due.copyTo(&d.due, used)
+	p.due.CopyTo(&d.due, used)
 	p.streams.CopyTo(&d.streams)
 	p.tenants.CopyTo(&d.tenants)
 	return d

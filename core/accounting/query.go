@@ -66,10 +66,11 @@ func (p *Plane) SealedTo(t types.Tenant, at types.Time) types.Time {
 
 // SealLag returns for how long the oldest row is due at a time.
 func (p *Plane) SealLag(at types.Time) time.Duration {
-	if len(p.due.places) == 0 {
+	first, any := p.due.First()
+	if !any {
 		return 0
 	}
-	k, _ := p.rows.Row(p.due.places[0])
+	k, _ := p.rows.Row(first)
 	return time.Duration(max(0, at-k.due)) * time.Millisecond
 }
 
@@ -77,6 +78,7 @@ func (p *Plane) SealLag(at types.Time) time.Duration {
 type SealedSlice struct {
 	Slice
 	LSN types.LSN
+	Due types.Time // when its rows were due: about the time of the seal
 }
 
 // A SliceRange selects slices of a tenant, in the order of dimension, window and seq.

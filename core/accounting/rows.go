@@ -144,14 +144,14 @@ func (p *Plane) addRow(k rowKey, text seriesText) (place uint32) {
 	t.first = place + 1
 	t.rows++
 	p.tenants.Set(at, t)
-	p.due.push(place, p.before)
+	p.due.Push(place, p.before)
 	return place
 }
 
 // dropRow removes the row at a place.
 func (p *Plane) dropRow(place uint32) {
 	k, _ := p.rows.Row(place)
-	p.due.remove(place, p.before)
+	p.due.Remove(place, p.before)
 	at, _ := p.tenants.Find(k.tenant)
 	_, t := p.tenants.Row(at)
 	l := p.links[place]

@@ -10,14 +10,14 @@ import (
 const maxSliceRows = (maxSlice-sliceFixed-1-2-digestSize)/rowFixed + 2
 
 // HasTimers reports whether there is a row.
-func (p *Plane) HasTimers() bool { return len(p.due.places) > 0 }
+func (p *Plane) HasTimers() bool { return p.due.Len() > 0 }
 
 // Expire fills r with the next slice that is due.
 func (p *Plane) Expire(at types.Time, r *record.Record) bool {
-	if len(p.due.places) == 0 {
+	first, any := p.due.First()
+	if !any {
 		return false
 	}
-	first := p.due.places[0]
 	k, _ := p.rows.Row(first)
 	if k.due > at {
 		return false
@@ -30,7 +30,7 @@ func (p *Plane) Expire(at types.Time, r *record.Record) bool {
 		s.Kind = SliceCorrection
 	}
 	b, rows := s.header(p.payload[:0], k.due), 0
-	p.due.smallest(p.order[:0], p.before, func(place uint32) bool {
+	p.due.Smallest(p.order[:0], p.before, func(place uint32) bool {
 		labels := p.texts[place].Labels()
 		if p.compareSlices(first, place) != 0 || len(b)+rowFixed+len(labels)+digestSize > maxSlice {
 			return false

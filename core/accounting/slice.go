@@ -142,6 +142,9 @@ func DecodeSlice(t types.Tenant, payload []byte) (Slice, error) {
 	return s, err
 }
 
+// SliceDue returns when the rows of a slice were due, from the payload of its record.
+func SliceDue(payload []byte) types.Time { return types.Time(binary.LittleEndian.Uint64(payload)) }
+
 // parseSlice reads the payload of a record.
 func parseSlice(t types.Tenant, b []byte) (due types.Time, s Slice, err error) {
 	if len(b) < sliceFixed+1+2+digestSize || len(b) > maxSlice {

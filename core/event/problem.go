@@ -50,6 +50,8 @@ const (
 	UsageOverflow               // the sum of usage would exceed 64 bits
 	UsageCapacity               // rows or streams of usage
 	EventInvalid                // a field of the usage event
+	LaneMoved                   // the cursor of the lane is not where the command expects it
+	ExportCapacity              // lanes or quarantined positions of exports
 	numProblems                 // the number of problems
 )
 
@@ -118,6 +120,8 @@ func (p Problem) rule() problemRule {
 		UsageOverflow:       {"usage_overflow", 422, 0},
 		UsageCapacity:       {"usage_capacity", 429, retryable},
 		EventInvalid:        {"event_invalid", 422, needsNoDurability},
+		LaneMoved:           {"lane_moved", 409, 0},
+		ExportCapacity:      {"export_capacity", 429, retryable},
 	}[p]
 }
 
@@ -185,6 +189,8 @@ func (p Problem) Detail() string {
 		UsageOverflow:       "The usage of the window would exceed 64 bits.",
 		UsageCapacity:       "The limit on rows of usage or on dimensions is reached. No event of the request was recorded.",
 		EventInvalid:        "A field of the event is invalid. No event of the request was recorded.",
+		LaneMoved:           "The cursor of the lane is not where the request expects it. Read the lane again.",
+		ExportCapacity:      "The limit of lanes, or of quarantined positions, of exports is reached. Nothing was changed.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

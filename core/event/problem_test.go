@@ -60,6 +60,8 @@ var contract = []struct {
 	{event.UsageOverflow, "usage_overflow", 422, false, false, false},
 	{event.UsageCapacity, "usage_capacity", 429, true, false, false},
 	{event.EventInvalid, "event_invalid", 422, false, false, true},
+	{event.LaneMoved, "lane_moved", 409, false, false, false},
+	{event.ExportCapacity, "export_capacity", 429, true, false, false},
 }
 
 func TestProblemsMatchContract(t *testing.T) {

@@ -11,6 +11,7 @@ const (
 	PlaneWallet     Plane = 1  // money
 	PlaneStorage    Plane = 2  // objects
 	PlaneAccounting Plane = 3  // usage
+	PlaneExport     Plane = 4  // what was exported
 	PlaneExample    Plane = 15 // examples and tests; no product writes such a record
 	NumPlanes       Plane = 16
 )
@@ -25,6 +26,8 @@ func (p Plane) String() string {
 		return "storage"
 	case PlaneAccounting:
 		return "accounting"
+	case PlaneExport:
+		return "export"
 	case PlaneExample:
 		return "example"
 	default:

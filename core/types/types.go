@@ -5,6 +5,7 @@ package types
 import (
 	"encoding/binary"
 	"fmt"
+	"strconv"
 )
 
 type (
@@ -43,8 +44,29 @@ type Position struct {
 	Index uint16
 }
 
-// DefaultTenant is the tenant of the bootstrap key, named "default" on the wire.
-const DefaultTenant Tenant = 1
+// DefaultTenant is the tenant of the bootstrap key, and DefaultTenantText its name on the wire.
+const (
+	DefaultTenant     Tenant = 1
+	DefaultTenantText        = "default"
+)
+
+// Text returns the name of a tenant on the wire.
+func (t Tenant) Text() string {
+	if t == DefaultTenant {
+		return DefaultTenantText
+	}
+	return strconv.FormatUint(uint64(t), 10)
+}
+
+// ParseTenant returns the tenant with a text; false if Text returns it for no tenant.
+func ParseTenant(text string) (Tenant, bool) {
+	if text == DefaultTenantText {
+		return DefaultTenant, true
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	t := Tenant(n)
+	return t, err == nil && t > DefaultTenant && t.Text() == text
+}
 
 // Slot returns the slot of t.
 func (t Ticket) Slot() uint32 { return uint32(t) }

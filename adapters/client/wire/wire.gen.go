@@ -214,6 +214,7 @@ const (
 	ProblemCodeEventInFuture        ProblemCode = "event_in_future"
 	ProblemCodeEventInvalid         ProblemCode = "event_invalid"
 	ProblemCodeEventTooOld          ProblemCode = "event_too_old"
+	ProblemCodeExportCapacity       ProblemCode = "export_capacity"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
 	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
 	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
@@ -221,6 +222,7 @@ const (
 	ProblemCodeInProgress           ProblemCode = "in_progress"
 	ProblemCodeInsufficientFunds    ProblemCode = "insufficient_funds"
 	ProblemCodeInternal             ProblemCode = "internal"
+	ProblemCodeLaneMoved            ProblemCode = "lane_moved"
 	ProblemCodeLimitsExceeded       ProblemCode = "limits_exceeded"
 	ProblemCodeMethodNotAllowed     ProblemCode = "method_not_allowed"
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
@@ -263,6 +265,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeEventTooOld:
 		return true
+	case ProblemCodeExportCapacity:
+		return true
 	case ProblemCodeForbidden:
 		return true
 	case ProblemCodeHoldNotActive:
@@ -276,6 +280,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeInsufficientFunds:
 		return true
 	case ProblemCodeInternal:
+		return true
+	case ProblemCodeLaneMoved:
 		return true
 	case ProblemCodeLimitsExceeded:
 		return true

@@ -110,7 +110,8 @@ func (p process) adminText(t *testing.T, path string) string {
 // TestRunningNodeMatchesRegistry: the program shows exactly what is declared: each queue with its limit and
 // policy, and each series of each metric.
 func TestRunningNodeMatchesRegistry(t *testing.T) {
-	p := startNode(t, "node.in_flight=80", "index.memtable_frames=12345", `quotas=[{"name":"app","scope":"peer","requests_per_second":9000},{"name":"more","scope":"peer","requests_per_second":9000,"shadow":true}]`, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`)
+	p := startNode(t, "node.in_flight=80", "index.memtable_frames=12345", `quotas=[{"name":"app","scope":"peer","requests_per_second":9000},{"name":"more","scope":"peer","requests_per_second":9000,"shadow":true}]`, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
+		`exports.sinks=[{"name":"app","kind":"http","url":"http://127.0.0.1:9"},{"name":"more","kind":"file","dir":"out"}]`)
 	var queues []adminapi.Queue
 	if err := json.Unmarshal([]byte(p.adminText(t, "/debug/queues")), &queues); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ type tree struct {
 	Wallet  walletCmd  `cmd:"" help:"Move money and read the ledger."`
 	Object  objectCmd  `cmd:"" help:"Store and read objects."`
 	Usage   usageCmd   `cmd:"" help:"Record, sum, export and verify usage."`
+	Exports exportsCmd `cmd:"" help:"Show and change what is delivered to other systems."`
 	Storage storageCmd `cmd:"" help:"Show, verify and restore the copies of objects."`
 	Keys    keysCmd    `cmd:"" help:"Manage API keys."`
 	Verify  verifyCmd  `cmd:"" help:"Check the journal of a stopped node."`

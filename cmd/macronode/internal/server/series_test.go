@@ -48,7 +48,8 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	t.Helper()
 	quota := `{"name":%q,"scope":"peer","requests_per_second":9000}`
 	cfg := testkit.Config(t, append(append(testkit.SmallState(), sets...), `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
-		"quotas=["+fmt.Sprintf(quota, "app")+","+fmt.Sprintf(quota, "more")+"]", "listen.max_conns=16")...)
+		"quotas=["+fmt.Sprintf(quota, "app")+","+fmt.Sprintf(quota, "more")+"]", "listen.max_conns=16",
+		`exports.sinks=[{"name":"app","kind":"http","url":"http://127.0.0.1:9"},{"name":"more","kind":"file","dir":"out"}]`)...)
 	log, signals := slog.New(slog.DiscardHandler), &signals{make(chan os.Signal, 8)}
 	l, err := newServer(cfg, Options{Log: log, Level: new(slog.LevelVar), Signals: signals, Load: func() (*config.Config, error) { return cfg, nil }})
 	testkit.Must(t, err)
@@ -59,7 +60,7 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	for c := range types.NumServices {
 		l.services.Add(c, m.child)
 	}
-	l.openDirectory(t.Context(), fs.Dir(t.TempDir()), nil)
+	testkit.Must(t, l.openDirectory(t.Context(), fs.Dir(t.TempDir()), nil))
 	addStartGauges(l)
 	l.metrics.Standings(func(name string) (event.UpstreamStats, bool) { return *m.upstreams[name], true })
 	st, _, err := l.store.recover()
@@ -71,6 +72,7 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	testkit.Must(t, l.objects.recover())
 	l.objects.addGauges(&l.gauges)
 	l.samplePlanes()
+	l.exports.addGauges(l.metrics)
 	l.inbox.loop = m.core
 	l.publicHandler()
 	m.meter = l.metrics.Wallet()
@@ -93,6 +95,7 @@ func (m *metered) hooks() httpserver.Hooks { return m.listeners.hooks(m.gauges.p
 // values are all series of a scrape, without those of buckets and of the client library.
 func (m *metered) values() map[string]float64 {
 	m.t.Helper()
+	m.exports.gauges.forget()
 	all := map[string]float64{}
 	for line := range strings.SplitSeq(scrape(m.metrics), "\n") {
 		at := strings.LastIndexByte(line, ' ')
@@ -118,10 +121,14 @@ var movedByOtherTests = map[string]string{
 	testkit.QueueSeries("folds"):                                               "adapters/loop TestOrder",
 	testkit.QueueSeries("index_tail"):                                          "TestSeriesOfTheIndex",
 	testkit.QueueSeries("index_await"):                                         "TestSeriesOfTheIndex",
-	"index_tables":                                                             "TestSeriesOfTheIndex",
-	"index_disk_bytes":                                                         "TestSeriesOfTheIndex",
-	"index_rebuilds_total":                                                     "TestSeriesOfTheIndex",
-	"index_abandoned_engines":                                                  "chaos/faults TestAbandonedEnginesAreCounted",
+	testkit.Series("export_lag_seconds", "sink", "app"):                        "internal/cli TestExports",
+	testkit.Series("export_lag_seconds", "sink", "more"):                       "internal/cli TestExports",
+	testkit.Series("export_quarantined", "sink", "app"):                        "internal/cli TestExports",
+	testkit.Series("export_quarantined", "sink", "more"):                       "internal/cli TestExports",
+	"index_tables":            "TestSeriesOfTheIndex",
+	"index_disk_bytes":        "TestSeriesOfTheIndex",
+	"index_rebuilds_total":    "TestSeriesOfTheIndex",
+	"index_abandoned_engines": "chaos/faults TestAbandonedEnginesAreCounted",
 }
 
 // TestEverySeriesHasItsCause: each series of the registry is moved by one cause, by its amount.

@@ -47,7 +47,9 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 		return exit.Unable(err)
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
-	s.openDirectory(ctx, dir, lock)
+	if err := s.openDirectory(ctx, dir, lock); err != nil {
+		return exit.Unable(err)
+	}
 	if err := s.openS3(); err != nil {
 		return exit.Unable(err)
 	}
@@ -83,6 +85,7 @@ func (s *Server) run(ctx context.Context) error {
 	addJournalGauges(s, running)
 	s.objects.addGauges(&s.gauges)
 	s.samplePlanes()
+	s.exports.addGauges(s.metrics)
 	if err := s.objects.recover(); err != nil {
 		return exit.Unable(err)
 	}
@@ -91,9 +94,10 @@ func (s *Server) run(ctx context.Context) error {
 	s.applied.Load().start(ctx)
 	go s.reloader.run(ctx)
 	go s.objects.runCollector(ctx)
-	var repairing sync.WaitGroup
-	repairing.Go(func() { _ = s.objects.repairs.Run(ctx) }) // it ends with ctx
-	defer repairing.Wait()
+	var working sync.WaitGroup
+	working.Go(func() { _ = s.objects.repairs.Run(ctx) }) // it ends with ctx
+	working.Go(func() { _ = s.exports.Run(ctx) })         // it ends with ctx
+	defer working.Wait()
 	defer stop()
 	go watchdog(ctx, s.log, s.loopAdvances()) //nolint:errcheck // it ends with ctx
 	announcing, hush := context.WithCancel(ctx)

@@ -68,6 +68,7 @@ type Server struct {
 	// Set by openDirectory.
 	store    *journalStore
 	objects  *objectFiles
+	exports  *exports
 	index    *index.Indexer
 	metering *metering.Recorder // nil: requests are not metered
 	audit    *audit.Log
@@ -105,7 +106,7 @@ func newServer(cfg *config.Config, o Options) (*Server, error) {
 }
 
 // openDirectory creates the parts that work in the data directory. None of them reads or writes before the recovery.
-func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) {
+func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) error {
 	s.runFile.dir = dir
 	s.store = newJournalStore(dir, lock, s.start, &s.inbox, s.metrics, s.log)
 	s.objects = newObjectFiles(s.start, s.store, &s.inbox, s.metrics, s.log)
@@ -118,6 +119,9 @@ func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) {
 		Indexed: func(upto types.LSN) { s.inbox.send(ctx, event.Indexed{Upto: upto}) },
 		Aged:    func() bool { return s.inbox.status().MayHaveForgotten },
 	})
+	var err error
+	s.exports, err = newExports(s.start, s.store, s.index, s.dispatcher, s.metrics, s.log)
+	return err
 }
 
 // bootstrap returns what enrols the first API key.
@@ -154,7 +158,7 @@ func (s *Server) addServices() {
 	})
 	s.services.Add(types.ServiceAdmin, s.listeners.service(s.listeners.admin(), s.gauges.adminListener(), s.adminHandler, func(r *nodedir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
 	public := s.listeners.service(s.listeners.public(), s.gauges.publicListener(), s.publicHandler, func(r *nodedir.Run) *string { return &r.Listen.HTTP }, s.drainTunnels)
-	s.services.Add(types.ServiceHTTP, s.metered(together(public, s.s3Listener()...)))
+	s.services.Add(types.ServiceHTTP, s.metered(together(public, append(s.s3Listener(), s.exports.untilDrained()...)...)))
 }
 
 // doService carries out a command of the supervisor. The listeners have started before the core: their first start is skipped.

@@ -7,6 +7,7 @@ import (
 
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/accounting"
+	"macronode/core/export"
 	"macronode/core/idempotency"
 	"macronode/core/state"
 	"macronode/core/storage"
@@ -23,7 +24,8 @@ func TestLimitsAreApplied(t *testing.T) {
 		"wallet.limits.holds=31", "wallet.limits.tenant_holds=9", "http.request_deadline=2s", "node.commit_timeout=3s",
 		"storage.objects=37", "storage.holdings=41", "storage.buckets=43", "storage.tenant_bytes=47KiB", "storage.tenant_objects=53",
 		"storage.bucket_bytes=59KiB", "storage.bucket_objects=61", "storage.multipart.uploads=71", "storage.multipart.parts=73", "storage.multipart.ttl=79m",
-		"accounting.rows=83", "accounting.max_rows_per_tenant=73", "accounting.streams=71", "accounting.max_dimensions_per_tenant=67", "accounting.window=3m", "accounting.grace=13s")
+		"accounting.rows=83", "accounting.max_rows_per_tenant=73", "accounting.streams=71", "accounting.max_dimensions_per_tenant=67", "accounting.window=3m", "accounting.grace=13s",
+		"exports.lanes=89", "exports.max_lanes_per_tenant=79", "exports.quarantine=97", "exports.max_quarantine_per_tenant=87")
 	want := state.Limits{
 		Ledger: ledger.Limits{Accounts: 211, Holdings: 223, Assets: 227, Tenants: 229, TenantAccounts: 3, TenantHoldings: 5,
 			TenantAssets: 7, Holds: 31, TenantHolds: 9, MaxAmount: types.MinorUnits(11), MaxDailyDebit: types.MinorUnits(13), MaxDailyIssue: types.MinorUnits(17)},
@@ -31,7 +33,7 @@ func TestLimitsAreApplied(t *testing.T) {
 		Keys:        29,
 	}
 	got := StateLimits(cfg)
-	if len(got.Planes) != 2 || got.Planes[0].ID != types.PlaneStorage || got.Planes[1].ID != types.PlaneAccounting {
+	if len(got.Planes) != 3 || got.Planes[0].ID != types.PlaneStorage || got.Planes[1].ID != types.PlaneAccounting || got.Planes[2].ID != types.PlaneExport {
 		t.Fatalf("planes %+v", got.Planes)
 	}
 	if got.Planes = nil; !reflect.DeepEqual(got, want) {
@@ -43,6 +45,9 @@ func TestLimitsAreApplied(t *testing.T) {
 	}
 	usage := accounting.Limits{Rows: 83, TenantRow: 73, Streams: 71, TenantDim: 67, Tenants: 229, Window: 3 * time.Minute, Grace: 13 * time.Second}
 	if got := usageLimits(cfg); got != usage {
+		t.Fatalf("%+v", got)
+	}
+	if got, want := exportLimits(cfg), (export.Limits{Lanes: 89, TenantLanes: 79, Rows: 97, TenantRows: 87}); got != want {
 		t.Fatalf("%+v", got)
 	}
 }

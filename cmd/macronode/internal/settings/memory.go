@@ -122,6 +122,7 @@ func MemoryBound(c *config.Config) Memory {
 		{tables, append(planeTerms(c),
 			MemoryTerm{"windows (wallet.idempotency.keys), the same", 2, idempotency.Bytes(s.Idempotency)},
 			MemoryTerm{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)})},
+		{"exports", []MemoryTerm{{"schedulers and items of the sinks (exports.sinks)", 1, exportBytes(c)}}},
 		{"snapshot", []MemoryTerm{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
 		{"requests", []MemoryTerm{
 			{"requests with a small body (permits.wallet)", in, smallOne},

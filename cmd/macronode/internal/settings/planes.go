@@ -4,6 +4,7 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/plane"
 	"macronode/core/accounting"
+	"macronode/core/export"
 	core "macronode/core/plane"
 	"macronode/core/storage"
 	"macronode/core/types"
@@ -13,7 +14,7 @@ import (
 // Planes returns the planes of this program. Their operations, views and keys that the adapters know by themselves
 // are not repeated: see decision 39.
 func Planes() plane.All {
-	return append(plane.All{walletPlane, storagePlane, accountingPlane}, examples()...)
+	return append(plane.All{walletPlane, storagePlane, accountingPlane, exportPlane}, examples()...)
 }
 
 var walletPlane = plane.Description{ID: types.PlaneWallet, Memory: "ledgers (wallet.limits)",
@@ -40,3 +41,6 @@ var accountingPlane = plane.Description{ID: types.PlaneAccounting, Memory: "usag
 		{Name: "usage_streams", Value: func(p core.Plane, _ types.Time) float64 { return float64(p.(*accounting.Plane).Streams()) }},
 		{Name: "usage_seal_lag_seconds", Value: func(p core.Plane, at types.Time) float64 { return p.(*accounting.Plane).SealLag(at).Seconds() }},
 	}}
+
+var exportPlane = plane.Description{ID: types.PlaneExport, Memory: "lanes (exports)",
+	Spec: func(c *config.Config) core.Spec { return export.Spec(exportLimits(c)) }}

@@ -1,26 +1,49 @@
-package accounting
+package table
 
-// A dueHeap is a binary heap of the places of rows, with the row that is sealed first on top.
-type dueHeap struct {
+import "fmt"
+
+// A Heap is a binary heap of the places of rows, with the first row on top. Each call gets the same order: before
+// reports whether the row at place a comes before that at b. A row may change its order only while it is not in the heap.
+//
+// Invariant:
+//
+//	H1  no row comes before its parent, and slot is the inverse of places
+type Heap struct {
 	places []uint32
 	slot   []uint32 // by place: its index in places
 }
 
-func newDueHeap(limit int) dueHeap {
-	return dueHeap{places: make([]uint32, 0, limit), slot: make([]uint32, limit)}
+// NewHeap returns a heap with memory for the places below limit.
+func NewHeap(limit int) Heap {
+	return Heap{places: make([]uint32, 0, limit), slot: make([]uint32, limit)}
 }
 
-func (h *dueHeap) put(i int, place uint32) {
+// HeapBytes is the memory that NewHeap takes.
+func HeapBytes(limit int) int64 { return 2 * SliceBytes[uint32](limit) }
+
+// Len is the number of places.
+func (h *Heap) Len() int { return len(h.places) }
+
+// First returns the place on top; false if the heap is empty.
+func (h *Heap) First() (place uint32, ok bool) {
+	if len(h.places) == 0 {
+		return 0, false
+	}
+	return h.places[0], true
+}
+
+func (h *Heap) put(i int, place uint32) {
 	h.places[i], h.slot[place] = place, uint32(i)
 }
 
-func (h *dueHeap) push(place uint32, before func(a, b uint32) bool) {
+// Push adds a place, which must be absent.
+func (h *Heap) Push(place uint32, before func(a, b uint32) bool) {
 	h.places = append(h.places, place)
 	h.up(len(h.places)-1, place, before)
 }
 
 // up puts place at i or above.
-func (h *dueHeap) up(i int, place uint32, before func(a, b uint32) bool) {
+func (h *Heap) up(i int, place uint32, before func(a, b uint32) bool) {
 	for i > 0 {
 		parent := (i - 1) / 2
 		if !before(place, h.places[parent]) {
@@ -33,7 +56,7 @@ func (h *dueHeap) up(i int, place uint32, before func(a, b uint32) bool) {
 }
 
 // down puts place at i or below.
-func (h *dueHeap) down(i int, place uint32, before func(a, b uint32) bool) {
+func (h *Heap) down(i int, place uint32, before func(a, b uint32) bool) {
 	for {
 		child := 2*i + 1
 		if child >= len(h.places) {
@@ -51,7 +74,8 @@ func (h *dueHeap) down(i int, place uint32, before func(a, b uint32) bool) {
 	h.put(i, place)
 }
 
-func (h *dueHeap) remove(place uint32, before func(a, b uint32) bool) {
+// Remove removes a place, which must be there.
+func (h *Heap) Remove(place uint32, before func(a, b uint32) bool) {
 	i := int(h.slot[place])
 	end := len(h.places) - 1
 	last := h.places[end]
@@ -66,9 +90,9 @@ func (h *dueHeap) remove(place uint32, before func(a, b uint32) bool) {
 	}
 }
 
-// smallest passes the places in the order of before, until each returns false. The heap does not change.
+// Smallest passes the places in the order of before, until each returns false. The heap does not change.
 // It uses scratch, and passes at most cap(scratch)-1 places.
-func (h *dueHeap) smallest(scratch []uint32, before func(a, b uint32) bool, each func(place uint32) bool) {
+func (h *Heap) Smallest(scratch []uint32, before func(a, b uint32) bool, each func(place uint32) bool) {
 	if len(h.places) == 0 {
 		return
 	}
@@ -113,11 +137,24 @@ func (h *dueHeap) smallest(scratch []uint32, before func(a, b uint32) bool, each
 	}
 }
 
-// copyTo overwrites dst; places below used were ever taken.
-func (h *dueHeap) copyTo(dst *dueHeap, used int) {
+// CopyTo overwrites dst; places below used were ever taken.
+func (h *Heap) CopyTo(dst *Heap, used int) {
 	if len(dst.slot) != len(h.slot) {
-		*dst = newDueHeap(len(h.slot))
+		*dst = NewHeap(len(h.slot))
 	}
 	dst.places = append(dst.places[:0], h.places...)
 	copy(dst.slot, h.slot[:used])
+}
+
+// Check returns the first invariant that does not hold.
+func (h *Heap) Check(before func(a, b uint32) bool) error {
+	for i, place := range h.places {
+		if h.slot[place] != uint32(i) {
+			return fmt.Errorf("table: H1: place %d is at %d, not at %d", place, i, h.slot[place])
+		}
+		if i > 0 && before(place, h.places[(i-1)/2]) {
+			return fmt.Errorf("table: H1: place %d is before its parent", place)
+		}
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package accounting
+package table
 
 import (
 	"slices"
@@ -14,16 +14,16 @@ func TestHeapAgreesWithSorting(t *testing.T) {
 		const limit = 40
 		var rank [limit]int
 		before := func(a, b uint32) bool { return rank[a] < rank[b] || rank[a] == rank[b] && a < b }
-		h := newDueHeap(limit)
+		h := NewHeap(limit)
 		var held []uint32
 		for range rapid.IntRange(0, 120).Draw(r, "operations") {
 			place := uint32(rapid.IntRange(0, limit-1).Draw(r, "place"))
 			if i := slices.Index(held, place); i >= 0 {
-				h.remove(place, before)
+				h.Remove(place, before)
 				held = slices.Delete(held, i, i+1)
 			} else {
 				rank[place] = rapid.IntRange(0, 20).Draw(r, "rank")
-				h.push(place, before)
+				h.Push(place, before)
 				held = append(held, place)
 			}
 			slices.SortFunc(held, func(a, b uint32) int {
@@ -34,7 +34,7 @@ func TestHeapAgreesWithSorting(t *testing.T) {
 			})
 			most := rapid.IntRange(0, limit).Draw(r, "most")
 			var got []uint32
-			h.smallest(make([]uint32, 0, limit+1), before, func(place uint32) bool {
+			h.Smallest(make([]uint32, 0, limit+1), before, func(place uint32) bool {
 				if len(got) == most {
 					return false
 				}
@@ -44,10 +44,8 @@ func TestHeapAgreesWithSorting(t *testing.T) {
 			if want := held[:min(most, len(held))]; !slices.Equal(got, want) {
 				r.Fatalf("the first are %v, want %v", got, want)
 			}
-			for i, place := range h.places {
-				if h.slot[place] != uint32(i) || i > 0 && before(place, h.places[(i-1)/2]) {
-					r.Fatalf("%v is no heap with the inverse %v", h.places, h.slot)
-				}
+			if err := h.Check(before); err != nil {
+				r.Fatal(err)
 			}
 		}
 	})

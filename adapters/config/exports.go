@@ -1,0 +1,80 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Exports is where usage and movements are delivered.
+type Exports struct {
+	Lanes       int `key:"lanes" default:"8192" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of all tenants: pairs of a sink and a stream. A stream without a lane waits in the journal."`
+	TenantLanes int `key:"max_lanes_per_tenant" default:"=exports.lanes" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of one tenant."`
+	Rows        int `key:"quarantine" default:"4096" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of all tenants: those that a sink rejects. If it is full, the lane waits with its item."`
+	TenantRows  int `key:"max_quarantine_per_tenant" default:"=exports.quarantine" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of one tenant."`
+
+	Budget time.Duration `key:"quarantine_after" default:"10s" min:"0s" max:"1h" change:"restart" doc:"Time for which an item that a sink rejects is repeated before it is quarantined and the stream goes on. An item that fails because the sink is down is repeated without a limit."`
+
+	Sinks []Sink `key:"sinks" default:"[]" most:"16" takes:"sinks" change:"restart" doc:"Systems that get sealed slices of usage, and movements of money, in order and at least once. Without a sink nothing is delivered."`
+}
+
+// A Sink is a system that gets items. After Load, Path has the directory of a file sink as this process sees it.
+type Sink struct {
+	Name       string   `key:"name" form:"sink" need:"yes" doc:"Name of the sink. Its positions in the streams belong to the name: a sink with another name begins at the first item."`
+	Kind       string   `key:"kind" one:"file http webhook cloudevents" need:"yes" doc:"file: lines of JSON in a directory. http: PUT {url}/slices/{tenant}/{dimension}/{seq} and {url}/movements/{tenant}/{seq}. webhook: POST with a signature of Standard Webhooks. cloudevents: POST of structured CloudEvents 1.0."`
+	URL        string   `key:"url" form:"url" either:"url or dir" doc:"URL of the receiver, for all kinds but file. Redirects are not followed."`
+	Dir        string   `key:"dir" form:"directory" either:"url or dir" doc:"Directory of the files, for kind file. A relative path begins in the data directory."`
+	SecretFile string   `key:"secret_file" form:"file" doc:"File with the secret. For kind webhook: one or two lines of whsec_ and base64, the new secret first; each request has a signature of each. For kinds http and cloudevents: a bearer token. It is read for each request, so it can be replaced while the node runs."`
+	Streams    []string `key:"streams" one:"usage wallet" most:"2" takes:"streams" doc:"What the sink gets: usage for sealed slices, wallet for movements of money. Default: usage."`
+	Tenants    []string `key:"tenants" form:"tenant" most:"256" takes:"tenants" doc:"Tenants with items for this sink. Default: all tenants."`
+	Weights    []Share  `key:"weights" most:"64" takes:"weights" doc:"Shares of tenants while several have items. Default: each has weight 1."`
+	Inflight   int      `key:"inflight" default:"4" min:"1" max:"64" doc:"Items that are delivered at the same time, each of another stream, and connections to the receiver."`
+}
+
+// A Share is the weight of a tenant.
+type Share struct {
+	Tenant string `key:"tenant" form:"tenant" need:"yes" doc:"Tenant: default, or its number."`
+	Weight int    `key:"weight" min:"1" max:"8" need:"yes" doc:"Items that are delivered in a round, compared with other tenants."`
+}
+
+// SinkDir returns the directory of a file sink as this process sees it.
+func (c *Config) SinkDir(s *Sink) string { return c.providerPath(s.Dir) }
+
+// complete sets the defaults of s.
+func (s *Sink) complete() {
+	if len(s.Streams) == 0 {
+		s.Streams = []string{"usage"}
+	}
+}
+
+// sink checks what the kind of a sink needs, and that no other sink has its name or its directory.
+func (c *Config) sink(at int, refuse refuser) {
+	s := &c.Exports.Sinks[at]
+	switch {
+	case s.Kind == "file" && s.Dir == "":
+		refuse("", "has kind file and no dir: set dir instead of url")
+	case s.Kind != "file" && s.URL == "":
+		refuse("", "has kind %s and no url: set url instead of dir", s.Kind)
+	case s.Kind == "file" && s.SecretFile != "":
+		refuse(".secret_file", "is set, but a file needs no secret")
+	case s.Kind == "webhook" && s.SecretFile == "":
+		refuse("", "has kind webhook and no secret_file: set a file with a secret, so that the receiver can verify signatures")
+	}
+	for i := range at {
+		other := &c.Exports.Sinks[i]
+		if other.Name == s.Name {
+			refuse(".name", "is %s again: exports.sinks[%d] has it", s.Name, i)
+		}
+		if s.Dir != "" && other.Dir != "" && c.SinkDir(other) == c.SinkDir(s) {
+			refuse(".dir", "is %s, which is the directory of sink %s: each sink needs its own", s.Dir, other.Name)
+		}
+	}
+	for i, w := range s.Weights {
+		switch {
+		case slices.ContainsFunc(s.Weights[:i], func(o Share) bool { return o.Tenant == w.Tenant }):
+			refuse(".weights", "has the tenant %s twice", w.Tenant)
+		case len(s.Tenants) > 0 && !slices.Contains(s.Tenants, w.Tenant):
+			refuse(".weights", "has the tenant %s, which is not one of tenants: %s", w.Tenant, strings.Join(s.Tenants, ", "))
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSinksOfExports checks what each kind of sink needs.
+func TestSinksOfExports(t *testing.T) {
+	load := func(sinks string) (*Config, error) {
+		return Load(Sources{Flags: []Flag{{Key: "data", Text: "/data"}, {Key: "exports.sinks", Text: "[" + sinks + "]"}}})
+	}
+	const file, hook = `{"name":"a","kind":"file","dir":"out"}`, `{"name":"b","kind":"webhook","url":"https://shop.example/in","secret_file":"/s"}`
+	is, err := load(file + "," + hook + `,{"name":"c","kind":"http","url":"http://127.0.0.1:9","streams":["wallet"],"tenants":["default","7"],"weights":[{"tenant":"7","weight":8}],"inflight":64}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sinks := is.Exports.Sinks
+	if got := is.SinkDir(&sinks[0]); got != "/data/out" || sinks[0].Inflight != 4 || len(sinks[1].Streams) != 1 || sinks[1].Streams[0] != "usage" || sinks[2].Streams[0] != "wallet" {
+		t.Fatalf("%s: %+v", got, sinks)
+	}
+	for want, text := range map[string]string{
+		"exports.sinks[0] (flag) has kind file and no dir":                                       `{"name":"a","kind":"file","url":"http://127.0.0.1:9"}`,
+		"exports.sinks[0] (flag) has kind http and no url":                                       `{"name":"a","kind":"http","dir":"out"}`,
+		"exports.sinks[0].secret_file (flag) is set, but a file needs no secret":                 `{"name":"a","kind":"file","dir":"out","secret_file":"/s"}`,
+		"exports.sinks[0] (flag) has kind webhook and no secret_file":                            `{"name":"a","kind":"webhook","url":"http://127.0.0.1:9"}`,
+		"exports.sinks[1].name (flag) is a again: exports.sinks[0] has it":                       file + `,{"name":"a","kind":"file","dir":"x"}`,
+		"exports.sinks[1].dir (flag) is /data/out, which is the directory of sink a":             file + `,{"name":"x","kind":"file","dir":"/data/out"}`,
+		"exports.sinks[0] (flag) has 2 of url, dir: set exactly one":                             `{"name":"a","kind":"file","dir":"out","url":"http://127.0.0.1:9"}`,
+		"exports.sinks[0].kind (flag) is \"kafka\": must be":                                     `{"name":"a","kind":"kafka","url":"http://127.0.0.1:9"}`,
+		"exports.sinks[0].name (flag) is \"A B\": must be a name of at most 32":                  `{"name":"A B","kind":"file","dir":"out"}`,
+		"exports.sinks[0].tenants[0] (flag) is \"1\": must be a tenant":                          `{"name":"a","kind":"file","dir":"out","tenants":["1"]}`,
+		"exports.sinks[0].tenants[1] (flag) is \"2\" again":                                      `{"name":"a","kind":"file","dir":"out","tenants":["2","2"]}`,
+		"exports.sinks[0].streams[0] (flag) is \"money\": must be":                               `{"name":"a","kind":"file","dir":"out","streams":["money"]}`,
+		"exports.sinks[0].weights[0].weight (flag) is 9: must be":                                `{"name":"a","kind":"file","dir":"out","weights":[{"tenant":"2","weight":9}]}`,
+		"exports.sinks[0].weights (flag) has the tenant 2 twice":                                 `{"name":"a","kind":"file","dir":"out","weights":[{"tenant":"2","weight":1},{"tenant":"2","weight":2}]}`,
+		"exports.sinks[0].weights (flag) has the tenant 2, which is not one of tenants: default": `{"name":"a","kind":"file","dir":"out","tenants":["default"],"weights":[{"tenant":"2","weight":1}]}`,
+		"exports.sinks[0].inflight (flag) is 0: must be":                                         `{"name":"a","kind":"file","dir":"out","inflight":0}`,
+		"exports.sinks[0].url (flag) is \"http://user@host/\": must be a URL":                    `{"name":"a","kind":"http","url":"http://user@host/"}`,
+	} {
+		if _, err := load(text); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "(flag )", "(flag)"), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package mutants
+
+// exports are faults of the export plane and of the scheduler of its sinks.
+func exports() []Mutant {
+	const (
+		decision = "core/export/decide.go"
+		send     = "core/lanes/send.go"
+		node     = "./core/export TestNodeAgreesWithModel$"
+		model    = "./core/lanes TestMachineAgreesWithModel$"
+	)
+	return []Mutant{
+		one("a settlement leaves a position out", "each position is settled once, in order", decision, "case settles && in.From != t.lane.cursor+1:", "case settles && in.From <= t.lane.cursor:", node, "./core/export TestLanes$"),
+		one("a quarantined position keeps the cursor", "the lane goes on after a quarantined position", "core/export/apply.go", "\t\tp.move(t.place, c.position)\n\t\tp.addRow(", "\t\tp.addRow(", node, sim),
+		one("the next position is sent before the answer", "a lane has one send at a time", "core/lanes/tenant.go", "m.lanes[p].stage = sent\n", "m.lanes[p].stage = sent\n\tm.lanes[p].acked += m.lanes[p].acked % 2\n", model, sim),
+		one("a sink that is down fills the quarantine", "a retryable failure is repeated for ever", send, "\tcase Permanent:\n", "\tcase Permanent, Retryable:\n", model, "./core/lanes TestScheduler$"),
+		one("one failing tenant takes the sink down", "a failing tenant stops no other", send, "m.open || m.several && m.failures", "m.open || m.failures", model, "./core/lanes TestFailingTenantStopsNoOther$"),
+		alone("in the simulator, a situation is missing that more runs are made for", one("a command of the node is rejected in a drain", "what was delivered is settled until the node stops", "core/node/request.go", "n.drain.Refusing() && !n.takesWhileDraining(c)", "n.drain.Refusing()", "./core/export TestDrainTakesCommandsOfNode$")),
+	}
+}

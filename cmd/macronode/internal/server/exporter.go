@@ -1,0 +1,385 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"macronode/adapters/export"
+	"macronode/adapters/hostclock"
+	"macronode/adapters/index"
+	"macronode/adapters/metrics"
+	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/command"
+	"macronode/core/event"
+	plane "macronode/core/export"
+	"macronode/core/lanes"
+	"macronode/core/types"
+)
+
+const (
+	failuresInRow = 5                     // attempts after which a sink is reported as failing
+	opensOfLook   = 32                    // lanes that are made in one look; the others follow at once
+	idlePause     = time.Minute           // of an exporter that nothing is due for
+	missingPause  = time.Second           // before another attempt to make a lane
+	refusedPause  = 10 * time.Millisecond // of an exporter that may not deliver what is due
+)
+
+// exporter delivers to one sink. One goroutine calls the machine; each delivery and each command has its own.
+type exporter struct {
+	of       *exports
+	settings settings.Sink
+	sink     export.Sink
+	metrics  *metrics.Exports
+	log      *slog.Logger
+	news     chan struct{}  // streams have changed, or an operator has changed a lane
+	ended    chan delivery  // at most Inflight
+	answered chan answer    // at most Commands
+	running  sync.WaitGroup // deliveries and commands
+
+	offered  map[index.Stream]uint64 // heads that the machine has; as many as there are streams
+	missing  bool                    // a lane could not be made
+	draining bool
+
+	mu      sync.Mutex // guards what follows
+	machine *lanes.Machine
+	again   bool // an operator has changed a lane: look at all of them
+	state   sinkState
+	oldest  map[types.LaneID]time.Time // when the item was due that a lane delivers or repeats; at most Active
+}
+
+// sinkState is what the last attempts have shown.
+type sinkState struct {
+	Stopped  bool          // the receiver wants no items; until a restart or until it is resumed
+	Failures int           // attempts in a row that have failed because of the sink
+	Failing  bool          // Failures has reached failuresInRow, and none has succeeded since
+	Full     bool          // there is no room for a lane
+	Reason   string        // of the last attempt that failed
+	At       time.Time     // of that
+	Paused   types.Instant // the receiver has asked for no attempts before
+}
+
+// A delivery is an attempt that has ended, an answer a command that has.
+type delivery struct {
+	lanes.Send
+	export.Result
+	unread bool // there was no attempt: the item could not be read
+}
+
+type answer struct {
+	lanes.Command
+	lanes.Answer
+}
+
+func newExporter(of *exports, s settings.Sink, all int, m *metrics.Exports, log *slog.Logger) (*exporter, error) {
+	sink, err := export.New(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	limits := s.LaneLimits(all)
+	return &exporter{of: of, settings: s, sink: sink, metrics: m, log: log, news: make(chan struct{}, 1),
+		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands),
+		offered: map[index.Stream]uint64{}, oldest: map[types.LaneID]time.Time{},
+		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
+}
+
+// run delivers until ctx ends, or a drain is over.
+func (e *exporter) run(ctx context.Context) {
+	if err := e.settings.CheckSecrets(); err != nil {
+		e.log.Error("secret of the sink cannot be used: its items wait", "err", err)
+	}
+	delivering, cut := context.WithCancel(ctx)
+	defer func() {
+		cut()
+		e.running.Wait()
+		_ = e.sink.Close() // nothing is open that was not synced
+	}()
+	due, over := time.NewTimer(0), (<-chan time.Time)(nil)
+	defer due.Stop()
+	drain := e.of.draining
+	for {
+		wait := e.begin(ctx, delivering)
+		if e.draining && wait > 0 && e.isIdle() {
+			return
+		}
+		due.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-drain:
+			drain, e.draining = nil, true
+			over = time.After(e.of.drainTime)
+		case <-over: // what is being delivered is delivered again after the next start
+			over = nil
+			e.mu.Lock()
+			e.machine.Stop()
+			e.mu.Unlock()
+			cut()
+		case d := <-e.ended:
+			e.end(d)
+		case a := <-e.answered:
+			e.mu.Lock()
+			e.machine.Answered(hostclock.Mono(), a.Command, a.Answer)
+			if a.Kind == lanes.Quarantine || a.Answer == lanes.Moved { // the lane goes on elsewhere
+				delete(e.oldest, a.Lane)
+			}
+			e.mu.Unlock()
+		case <-e.news:
+			e.look(ctx)
+		case <-due.C:
+			if e.missing {
+				e.look(ctx)
+			}
+		}
+	}
+}
+
+// isIdle reports that nothing runs: of what is left, nothing can be delivered now.
+func (e *exporter) isIdle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.machine.Idle()
+}
+
+// begin starts what the machine wants now, and returns the time until it may want more.
+func (e *exporter) begin(ctx, delivering context.Context) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := hostclock.Mono()
+	for {
+		c, ok := e.machine.NextCommand(now)
+		if !ok {
+			break
+		}
+		e.running.Go(func() { e.answered <- answer{c, e.settle(ctx, c)} })
+	}
+	canSend := !e.state.Stopped && now >= e.state.Paused
+	for canSend {
+		s, ok := e.machine.Next(now)
+		if !ok {
+			break
+		}
+		e.running.Go(func() { e.ended <- e.deliver(delivering, s) })
+	}
+	if e.machine.Again() && e.of.streams.Load() != nil && !e.draining {
+		wake(e.news)
+	}
+	wait := idlePause
+	if e.missing {
+		wait = missingPause
+	}
+	if at, any := e.machine.Due(); any {
+		wait = min(wait, max(0, time.Duration(at-now)))
+	}
+	switch {
+	case !canSend && e.state.Stopped:
+		wait = max(wait, refusedPause)
+	case !canSend:
+		wait = max(min(wait, time.Duration(e.state.Paused-now)), refusedPause)
+	}
+	return wait
+}
+
+// deliver makes one attempt.
+func (e *exporter) deliver(ctx context.Context, s lanes.Send) delivery {
+	item, err := e.of.item(ctx, s.Lane, s.Position)
+	if err != nil {
+		return delivery{s, export.Result{Outcome: export.Retryable, Reason: err.Error()}, true}
+	}
+	e.mu.Lock()
+	e.oldest[s.Lane] = item.Time
+	e.mu.Unlock()
+	return delivery{s, e.sink.Deliver(ctx, item), false}
+}
+
+// end passes the outcome of an attempt on, and logs a change of the state of the sink.
+func (e *exporter) end(d delivery) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, r := hostclock.Mono(), lanes.Result{Outcome: lanes.Retryable, Status: uint16(d.Status)}
+	switch d.Outcome {
+	case export.OK:
+		r.Outcome = lanes.OK
+	case export.Duplicate:
+		r.Outcome = lanes.Duplicate
+	case export.Permanent:
+		if r.Outcome, r.Reason = lanes.Permanent, types.ExportRejected; d.TooLarge {
+			r.Reason = types.ExportTooLarge
+		}
+	case export.Retryable, export.Stopped:
+	}
+	e.machine.Sent(now, d.Send, r)
+	if d.unread {
+		e.state.Reason, e.state.At = d.Reason, time.Now().UTC()
+		return
+	}
+	e.metrics.Attempted(d.Outcome.String())
+	if r.Outcome == lanes.OK || r.Outcome == lanes.Duplicate {
+		delete(e.oldest, d.Lane)
+	}
+	e.judge(now, d.Result)
+}
+
+// judge changes the state of the sink.
+func (e *exporter) judge(now types.Instant, r export.Result) {
+	s := &e.state
+	if r.Reason != "" {
+		s.Reason, s.At = r.Reason, time.Now().UTC()
+	}
+	switch r.Outcome {
+	case export.Stopped:
+		if !s.Stopped {
+			e.log.Error("sink wants no more items: nothing is delivered until it is resumed", "reason", r.Reason)
+		}
+		s.Stopped = true
+	case export.Retryable:
+		s.Failures++
+		s.Paused = max(s.Paused, now.Add(r.RetryAfter))
+		if s.Failures >= failuresInRow && !s.Failing {
+			s.Failing = true
+			e.log.Warn("sink is failing: its items wait", "reason", r.Reason)
+		}
+	default: // it has answered
+		if s.Failing {
+			e.log.Info("sink takes items again")
+		}
+		s.Failures, s.Failing, s.Paused = 0, false, 0
+	}
+}
+
+// settle gives the node a command of the machine.
+func (e *exporter) settle(ctx context.Context, c lanes.Command) lanes.Answer {
+	h := command.Header{Tenant: c.Lane.Tenant}
+	var of command.Command
+	switch c.Kind {
+	case lanes.Settle:
+		of = &plane.Settle{Header: h, Lane: c.Lane, From: c.From, To: c.To}
+	case lanes.Quarantine:
+		of = &plane.Quarantine{Header: h, Lane: c.Lane, Position: c.From, Reason: c.Reason, Status: c.Status}
+	case lanes.Resolve:
+		of = &plane.Resolve{Header: h, Lane: c.Lane, Position: c.From}
+	}
+	switch e.of.execute(ctx, of) {
+	case event.None:
+		return lanes.Done
+	case event.LaneMoved, event.NotFound:
+		return lanes.Moved
+	case event.ExportCapacity:
+		return lanes.Full
+	default:
+		return lanes.Retry
+	}
+}
+
+// look offers to the machine what it does not have: all lanes at first and when the machine has lost some, else those whose streams
+// have grown.
+func (e *exporter) look(ctx context.Context) {
+	streams := e.of.streams.Load()
+	if streams == nil || e.draining { // what is new in a drain is delivered after the next start
+		return
+	}
+	e.mu.Lock()
+	all := e.again || e.machine.Again()
+	if e.again = false; all {
+		e.machine.BeginScan()
+	}
+	e.mu.Unlock()
+	if all {
+		clear(e.offered)
+		e.offerRows()
+	}
+	opens := 0
+	e.missing = false
+	for _, s := range *streams {
+		if s.head == e.offered[s.Stream] || !e.settings.Delivers(s.Tenant, kindOf(s.Stream)) {
+			continue
+		}
+		lane, err := plane.NewLane(e.settings.Name, s.Tenant, streamName(s.Stream))
+		if err != nil {
+			continue // the configuration was checked, and so was the dimension
+		}
+		is, known := e.of.journal.readModel.Lane(lane.LaneID)
+		if !known {
+			if e.missing {
+				continue
+			}
+			if opens++; opens > opensOfLook {
+				wake(e.news)
+				return
+			}
+			if e.missing = !e.open(ctx, lane); e.missing {
+				continue
+			}
+		}
+		e.mu.Lock()
+		loaded := e.machine.Offer(lane.LaneID, is.Cursor, s.head)
+		e.mu.Unlock()
+		if loaded {
+			e.offered[s.Stream] = s.head
+		}
+	}
+}
+
+// kindOf returns the kind of a stream in the configuration.
+func kindOf(s index.Stream) string {
+	if s.Dimension == "" {
+		return export.Wallet
+	}
+	return export.Usage
+}
+
+// open makes a lane. It returns false if there is no room, or the node does not take it now: then it is opened later.
+func (e *exporter) open(ctx context.Context, lane plane.Lane) bool {
+	problem := e.of.execute(ctx, &plane.Open{Header: command.Header{Tenant: lane.Tenant}, Lane: lane})
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if full := problem == event.ExportCapacity; full != e.state.Full {
+		if e.state.Full = full; full {
+			e.log.Error("no room for another lane: raise exports.lanes or exports.max_lanes_per_tenant", "tenant", lane.Tenant.Text(), "stream", string(lane.Stream))
+		}
+	}
+	return problem == event.None
+}
+
+// offerRows offers the quarantined items that an operator wants to be delivered again.
+func (e *exporter) offerRows() {
+	var due []lanes.Send
+	rows := e.of.journal.readModel
+	var with []types.LaneID
+	rows.Lanes(func(l plane.LaneState) bool {
+		if l.Due > 0 && string(l.Sink) == e.settings.Name {
+			with = append(with, l.LaneID)
+		}
+		return true
+	})
+	for _, id := range with {
+		rows.Quarantined(id, func(q plane.Quarantined) bool {
+			if q.Due {
+				due = append(due, lanes.Send{Lane: id, Position: q.Position})
+			}
+			return true
+		})
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range due {
+		e.machine.OfferRow(s.Lane, s.Position)
+	}
+}
+
+// lookAgain makes the exporter look at all lanes, because an operator has changed one.
+func (e *exporter) lookAgain() {
+	e.mu.Lock()
+	e.again = true
+	e.mu.Unlock()
+	wake(e.news)
+}
+
+// resume lets a stopped sink go on.
+func (e *exporter) resume() {
+	e.mu.Lock()
+	e.state.Stopped, e.state.Paused = false, 0
+	e.mu.Unlock()
+	wake(e.news)
+}

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"macronode/adapters/export"
+	"macronode/adapters/hostclock"
+	"macronode/adapters/index"
+	"macronode/adapters/loop"
+	"macronode/adapters/metrics"
+	"macronode/adapters/services"
+	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/command"
+	"macronode/core/event"
+	plane "macronode/core/export"
+	"macronode/core/types"
+)
+
+// Limits and times of exports.
+const (
+	lookInterval   = 200 * time.Millisecond // between two looks for new items
+	drainMargin    = 200 * time.Millisecond // of the drain, which exports leave for their last commands
+	maxExportDrain = 5 * time.Second        // of the drain, at most
+
+	exportCommands = 16 // commands of all sinks that are with the node at once
+)
+
+// exports delivers sealed slices and movements to the sinks. The rules are in core/lanes and core/export:
+//
+//	read model, index ─► streams ─► exporter of a sink ─► Machine ─► export.Sink
+//	                                                         └─► commands ─► node: cursors, quarantine
+type exports struct {
+	all        []*exporter
+	journal    *journalStore
+	index      *index.Indexer
+	dispatcher *loop.Dispatcher
+	drainTime  time.Duration
+	commands   chan struct{} // one for each command that is with the node
+
+	streams  atomic.Pointer[[]streamHead] // that the index has; nil: not read yet
+	draining chan struct{}                // closed when the drain begins
+	drain    sync.Once
+	gauges   sinkGauges
+	finished chan struct{} // closed when all exporters have ended
+}
+
+var (
+	errNoLane     = errors.New("the lane does not exist any more")
+	errNotIndexed = errors.New("the index does not have the item now")
+)
+
+// A streamHead is a stream and its last item.
+type streamHead struct {
+	index.Stream
+	head uint64
+}
+
+// name returns the name of the stream in core/export.
+func streamName(s index.Stream) string {
+	if s.Dimension == "" {
+		return plane.WalletStream
+	}
+	return plane.UsageStream(s.Dimension)
+}
+
+// newExports returns the exports of a node. Nothing is read or sent before Run.
+func newExports(start settings.Start, journal *journalStore, x *index.Indexer, k *loop.Dispatcher, m *metrics.Metrics, log *slog.Logger) (*exports, error) {
+	e := &exports{journal: journal, index: x, dispatcher: k, drainTime: min(maxExportDrain, max(0, start.Core.Drain.Drain-drainMargin)),
+		commands: make(chan struct{}, exportCommands), draining: make(chan struct{}), finished: make(chan struct{})}
+	for _, s := range start.Sinks {
+		at, err := newExporter(e, s, start.Exports.Lanes, m.Exports(s.Name), log.With("sink", s.Name))
+		if err != nil {
+			return nil, err
+		}
+		e.all = append(e.all, at)
+	}
+	return e, nil
+}
+
+// Run delivers until ctx ends, or a drain has ended the exporters. It returns when nothing is being delivered.
+func (e *exports) Run(ctx context.Context) error {
+	if len(e.all) == 0 {
+		return nil
+	}
+	var all sync.WaitGroup
+	for _, at := range e.all {
+		all.Go(func() { at.run(ctx) })
+	}
+	looking, stop := context.WithCancel(ctx)
+	all.Go(func() {
+		defer stop()
+		e.look(looking)
+	})
+	all.Wait()
+	close(e.finished)
+	return ctx.Err()
+}
+
+// look publishes the streams and their heads whenever they have changed.
+func (e *exports) look(ctx context.Context) {
+	var seen, upto types.LSN
+	var next []streamHead
+	for hostclock.Sleep(ctx, lookInterval) == nil {
+		select {
+		case <-e.draining: // no new items: what is left is exported after the next start
+			return
+		default:
+		}
+		if next == nil && e.journal.readModel.Mark() != seen {
+			seen = e.journal.readModel.Mark()
+			next = e.heads()
+			upto = e.journal.readModel.Mark() // all heads are in these frames
+		}
+		if next != nil && e.index.Mark().LSN >= upto {
+			published := next
+			e.streams.Store(&published)
+			next = nil
+			for _, at := range e.all {
+				wake(at.news)
+			}
+		}
+	}
+}
+
+// heads returns the streams that a sink wants; nil if the index cannot be read now.
+func (e *exports) heads() []streamHead {
+	list := []streamHead{}
+	err := e.index.Streams(func(s index.Stream) bool {
+		at := streamHead{Stream: s}
+		if s.Dimension == "" {
+			at.head = uint64(e.journal.readModel.Seq(s.Tenant))
+		} else {
+			at.head = e.journal.readModel.SliceSeq(s.Tenant, s.Dimension)
+		}
+		list = append(list, at)
+		return true
+	})
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+// item reads the item at a position of a lane.
+func (e *exports) item(ctx context.Context, lane types.LaneID, position uint64) (*export.Item, error) {
+	l, ok := e.journal.readModel.Lane(lane)
+	if !ok {
+		return nil, errNoLane
+	}
+	item := &export.Item{Source: fmt.Sprintf("/macronode/%016x", uint64(e.journal.readModel.Journal())), Tenant: lane.Tenant.Text(), Seq: position}
+	dimension, usage := plane.DimensionOf(string(l.Stream))
+	if !usage {
+		return item, e.movement(lane.Tenant, item)
+	}
+	s, ok, err := e.index.SliceAt(lane.Tenant, dimension, position)
+	if err != nil || !ok {
+		return nil, errors.Join(errNotIndexed, err)
+	}
+	item.Stream, item.Dimension = export.Usage, dimension
+	item.Time, item.Body = time.UnixMilli(int64(s.Due)), s.AppendJSON(nil)
+	item.ID = itemID(e.journal.readModel.Journal(), item)
+	return item, nil
+}
+
+// movement completes the item of a movement of the wallet.
+func (e *exports) movement(t types.Tenant, item *export.Item) error {
+	found, _, err := e.index.Changes(t, types.Seq(item.Seq-1), 1)
+	if err != nil || len(found) == 0 || uint64(found[0].Seq) != item.Seq {
+		return errors.Join(errNotIndexed, err)
+	}
+	body, owner, err := e.journal.readModel.Change(nil, found[0].ID.Position())
+	if err != nil || owner != t {
+		return errors.Join(errNotIndexed, err)
+	}
+	item.Stream, item.Time, item.Body = export.Wallet, time.UnixMilli(int64(found[0].At)), body
+	item.ID = itemID(e.journal.readModel.Journal(), item)
+	return nil
+}
+
+// itemID returns the ID of an item. Other journals, streams and positions have other IDs. It has no full stop: a name has no tilde.
+func itemID(journal types.JournalID, i *export.Item) string {
+	name := i.Stream
+	if i.Dimension != "" {
+		name += "-" + i.Dimension
+	}
+	return fmt.Sprintf("%016x-%s-%s-%d", uint64(journal), i.Tenant, strings.ReplaceAll(name, ".", "~"), i.Seq)
+}
+
+// execute gives the node a command, and waits for its outcome.
+func (e *exports) execute(ctx context.Context, c command.Command) event.Problem {
+	select {
+	case e.commands <- struct{}{}:
+	case <-ctx.Done():
+		return event.Unavailable
+	}
+	defer func() { <-e.commands }()
+	r, ok := e.dispatcher.Execute(ctx, types.ClassInternal, c)
+	if !ok {
+		return event.Busy
+	}
+	return r.Problem
+}
+
+// untilDrained is a part of the service that ends in a drain. So the node waits for the exports, as it waits for requests: for at most
+// drainTime, in which items are delivered, and then until what sinks have acknowledged is recorded.
+func (e *exports) untilDrained() []services.Run {
+	if len(e.all) == 0 {
+		return nil
+	}
+	return []services.Run{func(ctx context.Context, up func()) error {
+		up()
+		<-ctx.Done()
+		if !errors.Is(context.Cause(ctx), context.Canceled) { // a listener has failed: this is no drain
+			return nil
+		}
+		e.drain.Do(func() { close(e.draining) })
+		select {
+		case <-e.finished:
+		case <-services.Hard(ctx).Done():
+		}
+		return nil
+	}}
+}

@@ -1,0 +1,263 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"macronode/adapters/adminapi"
+	"macronode/core/command"
+	"macronode/core/event"
+	plane "macronode/core/export"
+	"macronode/core/types"
+)
+
+// adminTimeout is the time for a change that an operator makes; a longer one has an unknown outcome.
+const adminTimeout = 10 * time.Second
+
+// admin returns what the admin API does with exports.
+func (e *exports) admin() adminapi.ExportsConfig {
+	return adminapi.ExportsConfig{Status: e.status, Quarantine: e.quarantine, Redrive: e.redrive, Skip: e.skip, Backfill: e.backfill, Resume: e.resume}
+}
+
+// A laneName identifies a stream of a tenant.
+type laneName struct {
+	tenant types.Tenant
+	stream string
+}
+
+// heads returns the last item of each stream, as far as they were read.
+func (e *exports) knownHeads() map[laneName]uint64 {
+	heads := map[laneName]uint64{}
+	if streams := e.streams.Load(); streams != nil {
+		for _, s := range *streams {
+			heads[laneName{s.Tenant, streamName(s.Stream)}] = s.head
+		}
+	}
+	return heads
+}
+
+// status returns the state of all sinks.
+func (e *exports) status() adminapi.Exports {
+	heads, bySink := e.knownHeads(), map[string][]adminapi.Lane{}
+	e.journal.readModel.Lanes(func(l plane.LaneState) bool {
+		name := string(l.Sink)
+		bySink[name] = append(bySink[name], adminapi.Lane{Tenant: l.Tenant.Text(), Stream: string(l.Stream), Cursor: l.Cursor,
+			Head: max(l.Cursor, heads[laneName{l.Tenant, string(l.Stream)}]), Quarantined: l.Quarantined})
+		return true
+	})
+	is := adminapi.Exports{Sinks: []adminapi.Sink{}}
+	for _, at := range e.all {
+		s := at.status()
+		s.setLanes(at.withMissing(bySink[s.Name], heads))
+		is.Sinks = append(is.Sinks, s.Sink)
+		delete(bySink, s.Name)
+	}
+	for name, lanes := range bySink { //nolint:maporder // sorted below
+		s := sinkStatus{adminapi.Sink{Name: name, State: "unknown"}}
+		s.setLanes(lanes)
+		is.Sinks = append(is.Sinks, s.Sink)
+	}
+	slices.SortStableFunc(is.Sinks, func(a, b adminapi.Sink) int { return cmp.Compare(a.Name, b.Name) })
+	return is
+}
+
+// sinkStatus is the state of a sink, with methods to complete it.
+type sinkStatus struct{ adminapi.Sink }
+
+// setLanes sets the lanes, those that need attention first, and the sums over them.
+func (s *sinkStatus) setLanes(all []adminapi.Lane) {
+	for _, l := range all {
+		s.Pending += l.Head - l.Cursor
+		s.Quarantined += l.Quarantined
+	}
+	slices.SortFunc(all, func(a, b adminapi.Lane) int {
+		return cmp.Or(cmp.Compare(b.Head-b.Cursor, a.Head-a.Cursor), cmp.Compare(b.Quarantined, a.Quarantined), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Stream, b.Stream))
+	})
+	s.Lanes = append([]adminapi.Lane{}, all[:min(len(all), adminapi.MaxLanes)]...)
+	s.MoreLanes = len(all) - len(s.Lanes)
+}
+
+// status returns the state of a sink without its lanes.
+func (e *exporter) status() sinkStatus {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	stats, s := e.machine.Stats(), adminapi.Sink{Name: e.settings.Name, Kind: e.settings.Kind, State: "ok", Reason: e.state.Reason, FailedAt: e.state.At}
+	s.InFlight, s.Blocked = stats.Inflight, stats.Blocked
+	switch {
+	case e.state.Stopped:
+		s.State = "stopped"
+	case e.state.Failing || stats.Down:
+		s.State = "failing"
+	}
+	now := time.Now()
+	for _, at := range e.oldest { //nolint:maporder // the largest counts
+		s.LagSeconds = max(s.LagSeconds, now.Sub(at).Seconds())
+	}
+	return sinkStatus{s}
+}
+
+// withMissing adds the streams that have no lane yet.
+func (e *exporter) withMissing(lanes []adminapi.Lane, heads map[laneName]uint64) []adminapi.Lane {
+	streams := e.of.streams.Load()
+	if streams == nil {
+		return lanes
+	}
+	for _, s := range *streams {
+		lane, err := plane.NewLane(e.settings.Name, s.Tenant, streamName(s.Stream))
+		if err != nil || !e.settings.Delivers(s.Tenant, kindOf(s.Stream)) {
+			continue
+		}
+		if _, known := e.of.journal.readModel.Lane(lane.LaneID); !known {
+			lanes = append(lanes, adminapi.Lane{Tenant: s.Tenant.Text(), Stream: string(lane.Stream), Head: heads[laneName{s.Tenant, string(lane.Stream)}]})
+		}
+	}
+	return lanes
+}
+
+// lanesOf returns the lanes of a sink; sink empty: of all.
+func (e *exports) lanesOf(sink string) (all []plane.Lane) {
+	e.journal.readModel.Lanes(func(l plane.LaneState) bool {
+		if (sink == "" || string(l.Sink) == sink) && l.Quarantined > 0 {
+			all = append(all, plane.Lane{LaneID: l.LaneID, Sink: slices.Clone(l.Sink), Stream: slices.Clone(l.Stream)})
+		}
+		return true
+	})
+	slices.SortFunc(all, func(a, b plane.Lane) int {
+		return cmp.Or(cmp.Compare(string(a.Sink), string(b.Sink)), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(string(a.Stream), string(b.Stream)))
+	})
+	return all
+}
+
+// rowsOf returns the quarantined positions of a lane in order.
+func (e *exports) rowsOf(id types.LaneID) (rows []plane.Quarantined) {
+	e.journal.readModel.Quarantined(id, func(q plane.Quarantined) bool {
+		rows = append(rows, q)
+		return true
+	})
+	slices.SortFunc(rows, func(a, b plane.Quarantined) int { return cmp.Compare(a.Position, b.Position) })
+	return rows
+}
+
+// quarantine returns the quarantined items of a sink; sink empty: of all.
+func (e *exports) quarantine(sink string) adminapi.Quarantine {
+	is := adminapi.Quarantine{Items: []adminapi.QuarantinedItem{}}
+	for _, l := range e.lanesOf(sink) {
+		for _, q := range e.rowsOf(l.LaneID) {
+			if len(is.Items) == adminapi.MaxLanes {
+				is.More++
+				continue
+			}
+			is.Items = append(is.Items, adminapi.QuarantinedItem{Sink: string(l.Sink), Tenant: l.Tenant.Text(), Stream: string(l.Stream), Position: q.Position,
+				Reason: q.Reason.String(), Status: int(q.Status), At: time.UnixMilli(int64(q.At)).UTC(), Due: q.Due})
+		}
+	}
+	return is
+}
+
+// redrive marks quarantined items to be delivered again: one, or those of a lane, or those of a sink.
+func (e *exports) redrive(at adminapi.LaneRef) (items int, problem event.Problem) {
+	if e.exporter(at.Sink) == nil {
+		return 0, event.NotFound
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(exportCommands)
+	var done, failed atomic.Int64 // failed: the last problem
+	for _, l := range e.lanesOf(at.Sink) {
+		if at.Stream != "" && (string(l.Stream) != at.Stream || l.Tenant != at.Tenant) {
+			continue
+		}
+		for _, q := range e.rowsOf(l.LaneID) {
+			if at.Position != 0 && q.Position != at.Position {
+				continue
+			}
+			group.Go(func() error {
+				p := e.execute(ctx, &plane.Redrive{Header: command.Header{Tenant: l.Tenant}, Lane: l.LaneID, Position: q.Position})
+				if p == event.None {
+					done.Add(1)
+				} else {
+					failed.Store(int64(p))
+				}
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // the problem says what failed
+	e.exporter(at.Sink).lookAgain()
+	problem = event.Problem(failed.Load())
+	if items = int(done.Load()); items == 0 && problem == event.None && at.Position != 0 {
+		problem = event.NotFound
+	}
+	return items, problem
+}
+
+// skip gives up a quarantined item, or all items of a lane up to a position.
+func (e *exports) skip(at adminapi.LaneRef) event.Problem {
+	return e.change(at, func(h command.Header, l plane.LaneState, head uint64) command.Command {
+		for _, q := range e.rowsOf(l.LaneID) {
+			if q.Position == at.Position {
+				return &plane.Discard{Header: h, Lane: l.LaneID, Position: at.Position}
+			}
+		}
+		if at.Position > head {
+			return nil
+		}
+		return &plane.Skip{Header: h, Lane: l.LaneID, To: at.Position}
+	})
+}
+
+// backfill delivers all items of a lane from a position again.
+func (e *exports) backfill(at adminapi.LaneRef) event.Problem {
+	return e.change(at, func(h command.Header, l plane.LaneState, _ uint64) command.Command {
+		return &plane.Rewind{Header: h, Lane: l.LaneID, To: at.Position - 1}
+	})
+}
+
+// change gives the node a command for a lane. No command is a bad request.
+func (e *exports) change(at adminapi.LaneRef, of func(h command.Header, l plane.LaneState, head uint64) command.Command) event.Problem {
+	lane, err := plane.NewLane(at.Sink, at.Tenant, at.Stream)
+	if err != nil {
+		return event.BadRequest
+	}
+	is, known := e.journal.readModel.Lane(lane.LaneID)
+	if !known {
+		return event.NotFound
+	}
+	c := of(command.Header{Tenant: at.Tenant}, is, e.knownHeads()[laneName{at.Tenant, at.Stream}])
+	if c == nil {
+		return event.BadRequest
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+	problem := e.execute(ctx, c)
+	if sink := e.exporter(at.Sink); sink != nil {
+		sink.lookAgain()
+	}
+	return problem
+}
+
+// resume lets a stopped sink go on.
+func (e *exports) resume(sink string) event.Problem {
+	at := e.exporter(sink)
+	if at == nil {
+		return event.NotFound
+	}
+	at.resume()
+	return event.None
+}
+
+// exporter returns the exporter of a sink; nil if the configuration has no such sink.
+func (e *exports) exporter(sink string) *exporter {
+	for _, at := range e.all {
+		if at.settings.Name == sink {
+			return at
+		}
+	}
+	return nil
+}

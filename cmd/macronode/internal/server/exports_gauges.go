@@ -1,0 +1,59 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"macronode/adapters/adminapi"
+	"macronode/adapters/metrics"
+)
+
+// sinkGauges samples the state of the sinks, at most once in a while: a scrape reads it several times.
+type sinkGauges struct {
+	status func() adminapi.Exports
+
+	mu sync.Mutex
+	at time.Time
+	is map[string]adminapi.Sink
+}
+
+// sampleInterval is the age of a state that is read again.
+const sampleInterval = time.Second
+
+// sink returns the state of a sink.
+func (g *sinkGauges) sink(name string) adminapi.Sink {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); g.is == nil || now.Sub(g.at) > sampleInterval {
+		g.at, g.is = now, map[string]adminapi.Sink{}
+		for _, s := range g.status().Sinks {
+			g.is[s.Name] = s
+		}
+	}
+	return g.is[name]
+}
+
+// forget makes the next scrape read the state again.
+func (g *sinkGauges) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.is = nil
+}
+
+// addGauges reports the state of each sink.
+func (e *exports) addGauges(to *metrics.Metrics) {
+	g := &e.gauges
+	g.status = e.status
+	for _, at := range e.all {
+		name := at.settings.Name
+		to.Sample("export_lag_seconds", func() float64 { return g.sink(name).LagSeconds }, name)
+		to.Sample("export_pending", func() float64 { return float64(g.sink(name).Pending) }, name)
+		to.Sample("export_quarantined", func() float64 { return float64(g.sink(name).Quarantined) }, name)
+		to.Sample("export_sink_up", func() float64 {
+			if g.sink(name).State == "ok" {
+				return 1
+			}
+			return 0
+		}, name)
+	}
+}

@@ -1,0 +1,94 @@
+package settings
+
+import (
+	"slices"
+	"time"
+
+	"macronode/adapters/config"
+	"macronode/adapters/export"
+	plane "macronode/core/export"
+	"macronode/core/lanes"
+	"macronode/core/types"
+)
+
+// A Sink is what a sink delivers, and where.
+type Sink struct {
+	export.Config
+	Streams []string       // export.Usage, export.Wallet
+	Tenants []types.Tenant // sorted; none: all
+	Weights []TenantWeight // of tenants that have not weight 1
+	Budget  time.Duration  // of an item that is rejected, before its quarantine
+}
+
+// A TenantWeight is the share of a tenant while several have items.
+type TenantWeight struct {
+	Tenant types.Tenant
+	Weight uint8
+}
+
+// Delivers reports whether the sink gets a stream of a tenant.
+func (s *Sink) Delivers(t types.Tenant, stream string) bool {
+	if _, listed := slices.BinarySearch(s.Tenants, t); len(s.Tenants) > 0 && !listed {
+		return false
+	}
+	return slices.Contains(s.Streams, stream)
+}
+
+// Weight returns the share of a tenant.
+func (s *Sink) Weight(t types.Tenant) uint8 {
+	for _, w := range s.Weights {
+		if w.Tenant == t {
+			return w.Weight
+		}
+	}
+	return 1
+}
+
+// exportLimits returns the limits of the export plane.
+func exportLimits(c *config.Config) plane.Limits {
+	e := &c.Exports
+	return plane.Limits{Lanes: e.Lanes, TenantLanes: e.TenantLanes, Rows: e.Rows, TenantRows: e.TenantRows}
+}
+
+// commandsOfSink is the number of commands that a sink has with the node at once. A command settles several items of a lane.
+const commandsOfSink = 8
+
+// LaneLimits returns the limits of the scheduler of a sink, if all sinks together have a number of lanes.
+func (s *Sink) LaneLimits(all int) lanes.Limits {
+	l := lanes.DefaultLimits()
+	l.Active, l.Inflight, l.Tenant, l.Commands, l.Budget = min(l.Active, all), s.Inflight, s.Inflight, commandsOfSink, s.Budget
+	return l
+}
+
+// itemBytes is the memory of an item that is being delivered: its text, and the request with it.
+const itemBytes = 256 << 10
+
+// exportBytes returns the memory of all sinks.
+func exportBytes(c *config.Config) (all int64) {
+	for _, s := range sinks(c) {
+		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(s.Inflight)*itemBytes
+	}
+	return all
+}
+
+// sinks returns the sinks of the configuration.
+func sinks(c *config.Config) (all []Sink) {
+	for i := range c.Exports.Sinks {
+		s := &c.Exports.Sinks[i]
+		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: s.URL, SecretFile: s.SecretFile, Inflight: s.Inflight}, Streams: s.Streams, Budget: c.Exports.Budget}
+		if s.Dir != "" {
+			is.Dir = c.SinkDir(s)
+		}
+		for _, text := range s.Tenants {
+			t, _ := types.ParseTenant(text) // the configuration was checked
+			is.Tenants = append(is.Tenants, t)
+		}
+		slices.Sort(is.Tenants)
+		for _, w := range s.Weights {
+			t, _ := types.ParseTenant(w.Tenant)
+			is.Weights = append(is.Weights, TenantWeight{t, uint8(w.Weight)})
+		}
+		all = append(all, is)
+	}
+	return all
+}
