@@ -21,10 +21,11 @@ type Exports struct {
 // A Sink is a system that gets items. After Load, Path has the directory of a file sink as this process sees it.
 type Sink struct {
 	Name       string   `key:"name" form:"sink" need:"yes" doc:"Name of the sink. Its positions in the streams belong to the name: a sink with another name begins at the first item."`
-	Kind       string   `key:"kind" one:"file http webhook cloudevents" need:"yes" doc:"file: lines of JSON in a directory. http: PUT {url}/slices/{tenant}/{dimension}/{seq} and {url}/movements/{tenant}/{seq}. webhook: POST with a signature of Standard Webhooks. cloudevents: POST of structured CloudEvents 1.0."`
-	URL        string   `key:"url" form:"url" either:"url or dir" doc:"URL of the receiver, for all kinds but file. Redirects are not followed."`
-	Dir        string   `key:"dir" form:"directory" either:"url or dir" doc:"Directory of the files, for kind file. A relative path begins in the data directory."`
-	SecretFile string   `key:"secret_file" form:"file" doc:"File with the secret. For kind webhook: one or two lines of whsec_ and base64, the new secret first; each request has a signature of each. For kinds http and cloudevents: a bearer token. It is read for each request, so it can be replaced while the node runs."`
+	Kind       string   `key:"kind" one:"file http webhook cloudevents postgres" need:"yes" doc:"file: lines of JSON in a directory. http: PUT {url}/slices/{tenant}/{dimension}/{seq} and {url}/movements/{tenant}/{seq}. webhook: POST with a signature of Standard Webhooks. cloudevents: POST of structured CloudEvents 1.0. postgres: rows of the table macronode_items."`
+	URL        string   `key:"url" form:"url" either:"url, dir or database" doc:"URL of the receiver, for the kinds http, webhook and cloudevents. Redirects are not followed."`
+	Dir        string   `key:"dir" form:"directory" either:"url, dir or database" doc:"Directory of the files, for kind file. A relative path begins in the data directory."`
+	Database   string   `key:"database" form:"database" either:"url, dir or database" doc:"Database of PostgreSQL, for kind postgres. Options of the connection, such as sslmode=verify-full, follow a question mark."`
+	SecretFile string   `key:"secret_file" form:"file" doc:"File with the secret. For kind webhook: one or two lines of whsec_ and base64, the new secret first; each request has a signature of each. For kinds http and cloudevents: a bearer token. For kind postgres: the password. It is read for each request or connection, so it can be replaced while the node runs."`
 	Streams    []string `key:"streams" one:"usage wallet" most:"2" takes:"streams" doc:"What the sink gets: usage for sealed slices, wallet for movements of money. Default: usage."`
 	Tenants    []string `key:"tenants" form:"tenant" most:"256" takes:"tenants" doc:"Tenants with items for this sink. Default: all tenants."`
 	Weights    []Share  `key:"weights" most:"64" takes:"weights" doc:"Shares of tenants while several have items. Default: each has weight 1."`
@@ -52,9 +53,11 @@ func (c *Config) sink(at int, refuse refuser) {
 	s := &c.Exports.Sinks[at]
 	switch {
 	case s.Kind == "file" && s.Dir == "":
-		refuse("", "has kind file and no dir: set dir instead of url")
-	case s.Kind != "file" && s.URL == "":
-		refuse("", "has kind %s and no url: set url instead of dir", s.Kind)
+		refuse("", "has kind file and no dir: set dir instead of url or database")
+	case s.Kind == "postgres" && s.Database == "":
+		refuse("", "has kind postgres and no database: set database instead of url or dir")
+	case s.Kind != "file" && s.Kind != "postgres" && s.URL == "":
+		refuse("", "has kind %s and no url: set url instead of dir or database", s.Kind)
 	case s.Kind == "file" && s.SecretFile != "":
 		refuse(".secret_file", "is set, but a file needs no secret")
 	case s.Kind == "webhook" && s.SecretFile == "":

@@ -37,6 +37,8 @@ var forms = map[string]form{
 		regexp.MustCompile(`^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_][a-z0-9_-]*)*(:[0-9]{1,5})?$`), hasPort},
 	"url": {"a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end",
 		regexp.MustCompile(`^https?://[a-z0-9_.:\[\]-]{1,300}(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$`), isURL},
+	"database": {"a URL such as postgres://user@127.0.0.1:5432/name, with a user and without a password",
+		regexp.MustCompile(`^postgres://[a-z0-9_.-]{1,63}@[a-z0-9_.:,\[\]-]{0,300}/[A-Za-z0-9_-]{1,63}(\?[a-z0-9_]+=[A-Za-z0-9_.:/,-]+(&[a-z0-9_]+=[A-Za-z0-9_.:/,-]+)*)?$`), nil},
 	"directory": {"the path of a directory, of at most 400 printable ASCII characters",
 		regexp.MustCompile(`^[ -~]{1,400}$`), nil},
 	"file": {"the path of a file, of at most 400 printable ASCII characters",

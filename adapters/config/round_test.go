@@ -119,6 +119,8 @@ func mended(c *Config) bool {
 		k.Name, k.Tenants, k.Streams = "sink"+strconv.Itoa(i), nil, nil
 		if k.Dir != "" {
 			k.Kind, k.Dir, k.SecretFile = "file", "/out/"+strconv.Itoa(i), ""
+		} else if k.Database != "" {
+			k.Kind = "postgres"
 		} else if k.Kind, k.SecretFile = "webhook", "/secret"; i == 0 {
 			k.Kind, k.Streams = "http", []string{"wallet", "usage"}
 		}

@@ -22,7 +22,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if server.database != nil {
+			server.stop()
+		}
+		os.Exit(code)
+	}))
+}
 
 // A target is what a sink delivers to, with faults.
 type target interface {
@@ -41,14 +48,17 @@ func item(seq uint64) *Item {
 
 // eachTarget runs a check for each kind of sink.
 func eachTarget(t *testing.T, check func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents} {
+	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres} {
 		t.Run(kind, func(t *testing.T) { check(t, kind) })
 	}
 }
 
 func newTarget(t testing.TB, kind string) target {
-	if kind == KindFile {
+	switch kind {
+	case KindFile:
 		return &fileTarget{t: t, dir: filepath.Join(t.TempDir(), "exports")}
+	case KindPostgres:
+		return newPostgresTarget(t)
 	}
 	return newHTTPTarget(t, kind)
 }

@@ -89,13 +89,34 @@ func (f secretFile) bearer() (http.Header, error) {
 	return http.Header{"Authorization": {"Bearer " + lines[0]}}, nil
 }
 
+var errPassword = errors.New("the secret file must have one line with the password")
+
+// password returns the password of a database. It is empty if there is no file.
+func (f secretFile) password() (string, error) {
+	if f == "" {
+		return "", nil
+	}
+	lines, err := f.lines()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errPassword, err)
+	}
+	if len(lines) != 1 {
+		return "", errPassword
+	}
+	return lines[0], nil
+}
+
 // CheckSecrets returns why the secret file of a sink cannot be used now.
 func (c *Config) CheckSecrets() error {
 	f := secretFile(c.SecretFile)
-	if c.Kind == KindWebhook {
-		_, err := f.keys()
-		return err
+	var err error
+	switch c.Kind {
+	case KindWebhook:
+		_, err = f.keys()
+	case KindPostgres:
+		_, err = f.password()
+	default:
+		_, err = f.bearer()
 	}
-	_, err := f.bearer()
 	return err
 }

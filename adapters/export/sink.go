@@ -1,7 +1,7 @@
 // Package export delivers items, such as sealed slices of usage, to systems outside of the node.
 //
 //	Item ─► Sink.Deliver ─► ok, duplicate │ retryable │ permanent │ stopped
-//	          file, http, webhook, cloudevents
+//	          file, http, webhook, cloudevents, postgres
 //
 // A sink decides nothing about order and repetition: the caller delivers the items of a lane one after the other, and repeats an
 // item until the outcome is ok or duplicate. Each attempt has the same ID, so that a receiver can drop what it has.
@@ -70,6 +70,7 @@ const (
 	KindHTTP        = "http"
 	KindWebhook     = "webhook"
 	KindCloudEvents = "cloudevents"
+	KindPostgres    = "postgres"
 )
 
 // A Config says where a sink delivers. The configuration of the node has checked it.
@@ -78,7 +79,7 @@ type Config struct {
 	Kind       string
 	URL        string // of all kinds but file
 	Dir        string // of kind file
-	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token. Empty: there is none
+	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token; of postgres: the password. Empty: there is none
 	Inflight   int    // attempts at once, which limits connections
 }
 
@@ -91,6 +92,8 @@ func New(c Config) (Sink, error) {
 		return &putSink{newReceiver(c)}, nil
 	case KindWebhook:
 		return &webhook{receiver: newReceiver(c)}, nil
+	case KindPostgres:
+		return newPostgres(c)
 	case KindCloudEvents:
 		return &cloudEvents{newReceiver(c)}, nil
 	}

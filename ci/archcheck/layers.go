@@ -83,7 +83,7 @@ var Layers = []Layer{
 	adapter("services"),
 	adapter("audit"),
 	adapter("metering", "core/accounting", "adapters/hostclock").modules("golang.org/x/sync"),
-	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json"),
+	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5"),
 	adapter("decisions"),
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),

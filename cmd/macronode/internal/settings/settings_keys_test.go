@@ -110,6 +110,7 @@ var keyChanges = []keyChange{
 	{"exports.sinks[].kind", "exports.sinks[1].kind", "cloudevents"},
 	{"exports.sinks[].url", "exports.sinks[1].url", "http://127.0.0.1:9091"},
 	{"exports.sinks[].dir", "exports.sinks[0].dir", "/srv/elsewhere"},
+	{"exports.sinks[].database", "exports.sinks[2].database", "postgres://macronode@10.0.0.9/usage"},
 	{"exports.sinks[].secret_file", "exports.sinks[1].secret_file", "/srv/token"},
 	{"exports.sinks[].streams", "exports.sinks[1].streams", []any{"usage", "wallet"}},
 	{"exports.sinks[].tenants", "exports.sinks[1].tenants", []any{"2", "3"}},
