@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,41 +25,36 @@ const (
 // postgres inserts items into the table macronode_items of a database, which it creates if it is missing. An item is one
 // statement, so it is there as a whole or not at all. The primary key makes a repeated item a duplicate.
 type postgres struct {
-	config *pgxpool.Config
-	secret secretFile
-
-	mu   sync.Mutex
-	pool *pgxpool.Pool // nil: there is none yet
-	made bool          // the table exists
+	pool *pgxpool.Pool
+	made atomic.Bool // the table exists
 }
 
 func newPostgres(c Config) (*postgres, error) {
 	of, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, fmt.Errorf("export: sink %s: the URL of the database is invalid", c.Name) // the cause may have the password
+		return nil, fmt.Errorf("export: sink %s: the URL of the database is invalid", c.Name) // the cause repeats the URL
 	}
-	p := &postgres{config: of, secret: secretFile(c.SecretFile)}
 	of.MaxConns, of.MinConns, of.MaxConnIdleTime = int32(c.Inflight), 0, idleTimeout
 	of.ConnConfig.ConnectTimeout = connectTimeout
 	of.ConnConfig.RuntimeParams["application_name"] = "macronode"
+	secret := secretFile(c.SecretFile)
 	of.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
-		password, err := p.secret.password()
-		if p.secret != "" && err == nil {
+		password, err := secret.password()
+		if secret != "" && err == nil {
 			to.Password = password
 		}
 		return err
 	}
-	return p, nil
+	pool, err := pgxpool.NewWithConfig(context.Background(), of) // it connects when it is used
+	if err != nil {
+		return nil, fmt.Errorf("export: sink %s: %w", c.Name, err)
+	}
+	return &postgres{pool: pool}, nil
 }
 
 // Close closes all connections.
 func (p *postgres) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pool != nil {
-		p.pool.Close()
-		p.pool = nil
-	}
+	p.pool.Close()
 	return nil
 }
 
@@ -67,12 +62,11 @@ func (p *postgres) Close() error {
 func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
-	pool, err := p.connected(ctx)
-	if err != nil {
+	if err := p.makeTable(ctx); err != nil {
 		return databaseResult(err)
 	}
 	// The time of an item has milliseconds, and the database keeps microseconds.
-	inserted, err := pool.Exec(ctx, insertItem, item.Source, item.ID, item.Stream, item.Tenant, item.Dimension, int64(item.Seq), item.Time.UTC().Truncate(time.Microsecond), string(item.Body))
+	inserted, err := p.pool.Exec(ctx, insertItem, item.Source, item.ID, item.Stream, item.Tenant, item.Dimension, int64(item.Seq), item.Time.UTC().Truncate(time.Microsecond), string(item.Body))
 	switch {
 	case err != nil:
 		return databaseResult(err)
@@ -80,7 +74,7 @@ func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 		return Result{Outcome: OK}
 	}
 	var same bool
-	switch err = pool.QueryRow(ctx, hasItem, item.Source, item.ID, string(item.Body)).Scan(&same); {
+	switch err = p.pool.QueryRow(ctx, hasItem, item.Source, item.ID, string(item.Body)).Scan(&same); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return Result{Outcome: Permanent, Reason: "the table has another item with this seq"}
 	case err != nil:
@@ -91,35 +85,26 @@ func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 	return Result{Outcome: Duplicate}
 }
 
-// connected returns the connections, after the table was created. Only the first use needs the right to create it.
-func (p *postgres) connected(ctx context.Context) (*pgxpool.Pool, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.pool == nil {
-		pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), p.config.Copy())
-		if err != nil {
-			return nil, err
-		}
-		p.pool = pool
-	}
-	if p.made {
-		return p.pool, nil
+// makeTable creates the table, unless it exists. Only the creation needs a right to create.
+func (p *postgres) makeTable(ctx context.Context) error {
+	if p.made.Load() {
+		return nil
 	}
 	var exists bool
 	if err := p.pool.QueryRow(ctx, tableExists).Scan(&exists); err != nil {
-		return nil, err
+		return err
 	}
 	if !exists {
 		if _, err := p.pool.Exec(ctx, createTable); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	p.made = true
-	return p.pool, nil
+	p.made.Store(true)
+	return nil
 }
 
 // Classes of errors of PostgreSQL that concern the item itself: a value that the table does not take, or a constraint that
-// somebody has added.
+// was added to it.
 const (
 	classData       = "22"
 	classConstraint = "23"

@@ -59,7 +59,7 @@ func postgresPrograms() string {
 }
 
 func startPostgres(bin string) (*database, error) {
-	dir, err := os.MkdirTemp("", "pg") // short: it has a socket
+	dir, err := os.MkdirTemp("/tmp", "pg") // a short path, which another user can enter: it has a socket
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func newPostgresTarget(t testing.TB) *postgresTarget {
 	p := &postgresTarget{t: t, of: of, schema: "s" + strconv.FormatUint(schemas.Add(1), 10), conns: map[net.Conn]bool{}}
 	p.query("CREATE SCHEMA " + p.schema)
 	var err error
-	if p.dir, err = os.MkdirTemp("", "px"); err != nil {
+	if p.dir, err = os.MkdirTemp("/tmp", "px"); err != nil {
 		t.Fatal(err)
 	}
 	if p.proxy, err = net.Listen("unix", filepath.Join(p.dir, ".s.PGSQL.5432")); err != nil {
