@@ -54,7 +54,7 @@ func (w *World) beginUsage() {
 		}
 		u.clients = append(u.clients, c)
 	}
-	w.usage = u
+	w.usage, w.planes = u, append(w.planes, u)
 	u.oracle = newUsageOracle(w)
 	w.limits.Planes = append(w.limits.Planes, accounting.Spec(usageLimits))
 	w.limits.Idempotency.Keys += 16 // events are refs
@@ -63,9 +63,12 @@ func (w *World) beginUsage() {
 	w.promise.begin(state.New(w.limits, 0))
 }
 
-// usageMove is a move of a client that reports usage.
-func (w *World) usageMove() {
-	u := w.usage
+func (*usageWorld) name() string               { return "usage" }
+func (u *usageWorld) arrivals() *[]event.Event { return &u.enter }
+func (u *usageWorld) unanswered() int          { return len(u.sent) }
+
+// move is a move of a client that reports usage.
+func (u *usageWorld) move(w *World) {
 	if !u.hasKey {
 		w.createUsageKey()
 		return
@@ -85,12 +88,8 @@ func (w *World) createUsageKey() {
 	w.boss(in.Ticket, in, func(r event.Reply) { u.asksKey, u.hasKey = false, r.Problem == event.None })
 }
 
-// usageStepped checks a step that may concern usage: a command is decided, and windows are sealed, as the model predicts.
-func (w *World) usageStepped(in event.Event, body []byte) {
-	u := w.usage
-	if u == nil {
-		return
-	}
+// stepped checks a step that may concern usage: a command is decided, and windows are sealed, as the model predicts.
+func (u *usageWorld) stepped(w *World, in event.Event, body []byte) {
 	var a *usageAttempt
 	if in, ok := in.(*event.Execute); ok {
 		if a = u.attempts[in.Command.Head().Ticket]; a != nil {
@@ -127,7 +126,7 @@ func (u *usageWorld) crashed(w *World) {
 }
 
 // recovers compares a recovered state with the model and with all that was acknowledged.
-func (u *usageWorld) recovers(w *World, st *state.State) {
+func (u *usageWorld) recovers(w *World, st *state.State, _ []record.Sealed) {
 	o := u.oracle.upto(w, st.LSN)
 	if !w.unlawful {
 		for at := range u.reports { //nolint:maporder // the rule is the same for each
@@ -144,13 +143,9 @@ func (u *usageWorld) recovers(w *World, st *state.State) {
 	o.compare(w, st)
 }
 
-// certifyUsage compares the durable frames and the state at the end of a run with the model: all acknowledged usage is
+// certify compares the durable frames and the state at the end of a run with the model: all acknowledged usage is
 // counted, once, and nothing else but what clients left without an answer.
-func (w *World) certifyUsage() {
-	u := w.usage
-	if u == nil {
-		return
-	}
+func (u *usageWorld) certify(w *World) {
 	st := state.New(w.limits, 1)
 	var slices []usageSlice
 	for i := range w.testified.frames {
@@ -164,7 +159,7 @@ func (w *World) certifyUsage() {
 	if st.Hash() != w.fol.Hash() || st.LSN != w.node.LSN() {
 		w.fail("usage-fold", "the fold of all frames differs from the follower, or frames are not durable")
 	}
-	u.recovers(w, &st)
+	u.recovers(w, &st, w.testified.frames)
 	if len(slices) != len(u.oracle.slices) {
 		w.fail("usage-slices", "%d slices are in the frames, %d were sealed", len(slices), len(u.oracle.slices))
 	}
@@ -181,24 +176,18 @@ func (w *World) usageHead(c *usageClient) command.Header {
 	return command.Header{Ticket: types.NewTicket(w.ticket%8, w.ticket), Caller: c.caller, Tenant: c.tenant}
 }
 
-// insistUsage submits what clients still report.
-func (w *World) insistUsage() {
-	if w.usage == nil {
-		return
-	}
-	for _, c := range w.usage.clients {
+// insist submits what clients still report.
+func (u *usageWorld) insist(w *World) {
+	for _, c := range u.clients {
 		if c.want != nil && c.out == 0 {
 			c.ask(w)
 		}
 	}
 }
 
-// usageBusy reports whether a client has a report without an answer.
-func (w *World) usageBusy() bool {
-	if w.usage == nil {
-		return false
-	}
-	for _, c := range w.usage.clients {
+// busy reports whether a client has a report without an answer.
+func (u *usageWorld) busy() bool {
+	for _, c := range u.clients {
 		if c.want != nil {
 			return true
 		}
