@@ -162,8 +162,11 @@ func (c *PlaneCall) listing() listing { return listing(128 + c.plane) }
 // Rows passes the rows of a page to each: those of all frames that the read model has. It returns the cursor of the
 // next page; empty: there is none.
 func (c *PlaneCall) Rows(p PlanePage, each func(key, value []byte) bool) (cursor string, err error) {
-	if err := c.awaitIndex(); err != nil {
-		return "", err
+	ctx, cancel := context.WithTimeout(c.k.r.Context(), c.k.Deadline)
+	defer cancel()
+	upto := c.k.Planes.ReadPlane(c.plane, func(plane.Plane, types.Time) {})
+	if !c.k.Planes.AwaitFrame(ctx, upto) {
+		return "", problem(event.Unavailable)
 	}
 	for from, left := p.From, p.Limit; ; {
 		next, more, err := c.k.Planes.PlaneRows(c.plane, c.Tenant(), p.Prefix, from, left, func(key, value []byte) bool {
@@ -175,22 +178,13 @@ func (c *PlaneCall) Rows(p PlanePage, each func(key, value []byte) bool) (cursor
 			return "", err
 		case !more:
 			return "", nil
+		case ctx.Err() != nil:
+			return "", problem(event.Timeout)
 		case left == 0:
 			return c.k.cursor(c.listing(), next), nil
 		}
 		from = next
 	}
-}
-
-// awaitIndex waits until the index has what the read model has.
-func (c *PlaneCall) awaitIndex() error {
-	ctx, cancel := context.WithTimeout(c.k.r.Context(), c.k.Deadline)
-	defer cancel()
-	upto := c.k.Planes.ReadPlane(c.plane, func(plane.Plane, types.Time) {})
-	if !c.k.Planes.AwaitFrame(ctx, upto) {
-		return problem(event.Unavailable)
-	}
-	return nil
 }
 
 // Read passes the durable state of the plane to read, which neither changes nor keeps it.

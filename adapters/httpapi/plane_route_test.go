@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"macronode/adapters/httpapi"
 	"macronode/core/accounting"
@@ -21,6 +22,7 @@ type notes struct {
 	rows   []string
 	behind bool // the index does not follow
 	broken bool
+	slow   bool // each page is empty, and ends after the deadline
 }
 
 func (n *notes) ReadPlane(types.Plane, func(plane.Plane, types.Time)) types.LSN { return 9 }
@@ -28,6 +30,10 @@ func (n *notes) ReadPlane(types.Plane, func(plane.Plane, types.Time)) types.LSN 
 func (n *notes) AwaitFrame(_ context.Context, lsn types.LSN) bool { return lsn == 9 && !n.behind }
 
 func (n *notes) PlaneRows(p types.Plane, t types.Tenant, prefix, from []byte, limit int, each func(key, value []byte) bool) (next []byte, more bool, err error) {
+	if n.slow {
+		time.Sleep(60 * time.Millisecond)
+		return from, true, nil
+	}
 	if n.broken {
 		return nil, false, errors.New("the disk is gone")
 	}
@@ -81,6 +87,7 @@ var noteRoutes = httpapi.PlaneRoutes{Plane: types.PlaneExample, Document: []byte
 	}}
 
 func serveNotes(t *testing.T) (*testServer, *notes) {
+	t.Helper()
 	n := &notes{rows: []string{"a1", "a2", "b1", "b2", "b3"}}
 	s := serve(t, build(t), func(c *httpapi.Config) { c.Added, c.Planes = []httpapi.PlaneRoutes{noteRoutes}, n })
 	s.client.Transport = http.DefaultTransport // the checker knows only the document of the product
@@ -120,6 +127,8 @@ func TestListOfAPlane(t *testing.T) {
 	s.do(t, 503, "/v1/notes")
 	n.behind, n.broken = false, true
 	s.do(t, 500, "/v1/notes")
+	n.broken, n.slow = false, true
+	s.do(t, 504, "/v1/notes")
 	if admitted := s.admits[0]; admitted.Facet != types.FacetQuery || admitted.Route != 0 {
 		t.Errorf("admitted was %+v", admitted)
 	}

@@ -16,7 +16,7 @@ var Timers = []Timer{
 	{"adapters/httpapi.revokeKey.ctx", "revoking a key is answered 504 outcome_unknown", "http.request_deadline"},
 	{"adapters/httpapi.call.findOutcome.ctx", "a lookup of an outcome is cancelled", "http.request_deadline"},
 	{"adapters/httpapi.call.awaitSeq.ctx", "a read stops waiting for the index", "http.request_deadline"},
-	{"adapters/httpapi.PlaneCall.awaitIndex.ctx", "the same, for a list of a plane", "http.request_deadline"},
+	{"adapters/httpapi.PlaneCall.Rows.ctx", "a list of a plane ends: it waits for the index no longer, and reads no more rows", "http.request_deadline"},
 	{"adapters/httpapi.call.sumUsage.ctx", "a sum of usage is answered 504", "http.request_deadline"},
 	{"adapters/httpapi.call.listSlices.ctx", "a list of slices is answered 504", "http.request_deadline"},
 	{"adapters/httpapi.stream.wait.ctx", "a stream checks for its end, or sends a keep-alive", "250 ms"},

@@ -26,7 +26,7 @@ func edges() []Mutant {
 		alone("one test waits for the deadline", Mutant{Name: "silence that is waited for", Holds: "connections without a request do not hold up the end", Edits: []Edit{
 			{server + "listener.go", "	for _, c := range l.silent() {\n\t\t_ = c.Close()\n\t}\n", ""}, {server + "listener.go", "	for _, c := range l.unheard() {\n\t\t_ = c.Close()\n\t}\n", ""},
 		}, Kills: []string{"./adapters/httpserver TestSilenceDelaysNothing$"}}),
-		one("replay is rejected when writes are stopped", "R2: a replay is an answer, not a write", api+"httpapi.go", "if isNotServing(&s) {", "if !s.Reads || r.method != http.MethodGet && !s.Writes {", table, "./adapters/httpapi TestReplaysWithoutWrites$"),
+		one("replay is rejected when writes are stopped", "R2: a replay is an answer, not a write", api+"httpapi.go", "if isNotServing(&s) {", "if !s.Reads || method != http.MethodGet && !s.Writes {", table, "./adapters/httpapi TestReplaysWithoutWrites$"),
 		one("request is read before the node serves", "a node that does not serve answers 503", api+"httpapi.go", "if isNotServing(&s) {", "if false {", table, "./adapters/httpapi TestRonGateShedRequestsGetRetryAfter$"),
 		one("expired API key is accepted", "a key is invalid from its expiry on", api+"authorization.go", "if k.key.ID == 0 || k.isRevoked {", "if k.key.ID == 0 {", "./adapters/httpapi TestRevokedAndExpiredKeysAreRejected$", "./adapters/httpapi TestKeyIsCreatedAndRevoked$"),
 		one("scopes are not checked", "every requested scope is needed", api+"authorization.go", "if k.key.Scopes&scope != scope {", "if false {", "./adapters/httpapi TestReadsNeedScope$", "./adapters/httpapi TestAuthorizationMatrix$"),

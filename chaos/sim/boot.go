@@ -114,12 +114,6 @@ func (w *World) recover() (found journalfile.Found, err error) {
 			w.untraced(err)
 		}
 	}
-	if w.storage != nil {
-		w.storage.recovers(w, &st, frames)
-	}
-	if w.usage != nil {
-		w.usage.recovers(w, &st)
-	}
 	for _, p := range w.planes {
 		p.recovers(w, &st, frames)
 	}
@@ -278,12 +272,6 @@ func (w *World) begin(found journalfile.Found) {
 	w.testified.open = map[types.Ticket]history.Key{}
 	w.asked, w.copies, w.childs = map[types.Ticket]*client{}, map[types.Ticket]second{}, [types.NumServices]bool{}
 	w.clerk.reset()
-	if w.storage != nil {
-		w.storage.crashed(w)
-	}
-	if w.usage != nil {
-		w.usage.crashed(w)
-	}
 	for _, p := range w.planes {
 		p.crashed(w)
 	}

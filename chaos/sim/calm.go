@@ -34,8 +34,6 @@ func (w *World) calm() {
 			for _, c := range w.clients {
 				c.insist(w)
 			}
-			w.insistStorage()
-			w.insistUsage()
 			for _, p := range w.planes {
 				p.insist(w)
 			}
@@ -70,7 +68,7 @@ const patience = 60
 func (w *World) busy() bool {
 	var s event.Status
 	w.node.Status(&s)
-	return !s.Ready || w.storageBusy() || w.usageBusy() || w.exportsBusy() || slices.ContainsFunc(w.planes, planeWorkload.busy) || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
+	return !s.Ready || w.exportsBusy() || slices.ContainsFunc(w.planes, planeWorkload.busy) || slices.ContainsFunc(w.clients, func(c *client) bool { return c.want != nil })
 }
 
 // plenty is space that is never used up.
@@ -86,9 +84,9 @@ func (w *World) Settled() (stuck []string) {
 	for _, c := range w.clients {
 		note(c.want != nil, "client", "%s is never answered", c.mark)
 	}
-	note(w.storageBusy(), "storage", "a storage client is never answered")
-	note(w.usageBusy(), "usage", "a client that reports usage is never answered")
-	note(slices.ContainsFunc(w.planes, planeWorkload.busy), "plane", "a client of a plane is never answered")
+	for _, p := range w.planes {
+		note(p.busy(), p.name(), "a %s client is never answered", p.name())
+	}
 	note(w.exportsBusy(), "exports", "something is not exported")
 	note(len(w.asked) > 0, "reply", "%d requests were let in and never answered", len(w.asked))
 	note(len(w.copies) > 0, "twin", "%d requests that were sent twice were answered once", len(w.copies))
@@ -145,15 +143,9 @@ func (w *World) end() {
 		w.beat("drain", w.settle)
 		w.node.Status(&s)
 	}
-	if w.storage != nil && len(w.storage.sent) > 0 {
-		w.fail("never-answered", "%d requests of storage clients were let in and never answered", len(w.storage.sent))
-	}
-	if w.usage != nil && len(w.usage.sent) > 0 {
-		w.fail("never-answered", "%d reports of usage were let in and never answered", len(w.usage.sent))
-	}
 	for _, p := range w.planes {
 		if n := p.unanswered(); n > 0 {
-			w.fail("never-answered", "%d requests of clients of a plane were let in and never answered", n)
+			w.fail("never-answered", "%d requests of %s clients were let in and never answered", n, p.name())
 		}
 	}
 	if len(w.asked) > 0 {

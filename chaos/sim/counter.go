@@ -94,6 +94,7 @@ func beginCounter(w *World) planeWorkload {
 	return u
 }
 
+func (*counterWorld) name() string               { return "counter" }
 func (u *counterWorld) arrivals() *[]event.Event { return &u.enter }
 
 func (u *counterWorld) unanswered() (n int) {
@@ -345,4 +346,19 @@ func (u *counterWorld) recovers(w *World, st *state.State, frames []record.Seale
 	if p.Len() != len(u.sums) {
 		w.fail("counter-state", "the state has %d counters, the frames have %d", p.Len(), len(u.sums))
 	}
+}
+
+// certify folds all durable frames, and compares.
+func (u *counterWorld) certify(w *World) {
+	st := state.New(w.limits, 1)
+	for i := range w.testified.frames {
+		if err := st.Fold(w.testified.frames[i].Body, nil); err != nil {
+			w.fail("counter-fold", "%v: %v", w.testified.frames[i].LSN, err)
+			return
+		}
+	}
+	if st.Hash() != w.fol.Hash() {
+		w.fail("counter-fold", "the fold of all frames differs from the follower")
+	}
+	u.recovers(w, &st, w.testified.frames)
 }

@@ -10,6 +10,7 @@ import (
 // A planeWorkload has the clients of a plane in a run, beside those of money, and checks what they see. It lives through
 // all processes of the run.
 type planeWorkload interface {
+	name() string
 	// move is a move of one of the clients.
 	move(w *World)
 	// arrivals returns the events that clients have submitted; the world takes them from it.
@@ -27,10 +28,12 @@ type planeWorkload interface {
 	// busy reports whether a client wants something, unanswered how many submitted requests have no reply.
 	busy() bool
 	unanswered() int
+	// certify compares the durable frames and the state at the end of a run with the acknowledged outcomes.
+	certify(w *World)
 }
 
 // planeWorkloads are those that a run may have, with the site that decides it. Each adds its plane to the limits of the
-// world. Those of storage and accounting are older, and are called by name.
+// world. Those of storage and accounting have sites of their own, because logs contain them.
 var planeWorkloads = [...]struct {
 	site  string
 	begin func(*World) planeWorkload
@@ -61,25 +64,5 @@ func (w *World) beginWorkloads() {
 			w.config.State = w.limits
 			w.promise.begin(state.New(w.limits, 0))
 		}
-	}
-}
-
-// certifyWorkloads compares the durable frames and the state at the end of a run with the acknowledged outcomes.
-func (w *World) certifyWorkloads() {
-	if len(w.planes) == 0 {
-		return
-	}
-	st := state.New(w.limits, 1)
-	for i := range w.testified.frames {
-		if err := st.Fold(w.testified.frames[i].Body, nil); err != nil {
-			w.fail("plane-fold", "%v: %v", w.testified.frames[i].LSN, err)
-			return
-		}
-	}
-	if st.Hash() != w.fol.Hash() {
-		w.fail("plane-fold", "the fold of all frames differs from the follower")
-	}
-	for _, p := range w.planes {
-		p.recovers(w, &st, w.testified.frames)
 	}
 }

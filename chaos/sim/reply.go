@@ -19,7 +19,7 @@ func (w *World) reply(r event.Reply) {
 		return
 	}
 	w.checkReply(r)
-	if w.storageReply(r) || w.usageReply(r) || w.exportsReply(r) || slices.ContainsFunc(w.planes, func(p planeWorkload) bool { return p.replied(w, r) }) {
+	if w.exportsReply(r) || slices.ContainsFunc(w.planes, func(p planeWorkload) bool { return p.replied(w, r) }) {
 		return
 	}
 	if lasts(r.Problem) {

@@ -172,17 +172,13 @@ func (w *World) live() {
 	if w.certify(); w.err != nil {
 		return
 	}
-	if w.certifyStorage(); w.err != nil {
-		return
-	}
-	if w.certifyUsage(); w.err != nil {
-		return
-	}
 	if w.certifyExports(); w.err != nil {
 		return
 	}
-	if w.certifyWorkloads(); w.err != nil {
-		return
+	for _, p := range w.planes {
+		if p.certify(w); w.err != nil {
+			return
+		}
 	}
 	w.unlawful = true
 	switch ending {

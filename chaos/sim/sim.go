@@ -101,18 +101,18 @@ type World struct {
 	promise   promises
 	testified testimony
 	audit     audit
-	storage   *storageWorld // nil: the run has no storage
-	usage     *usageWorld   // nil: the run has no usage
 	planes    []planeWorkload
-	went      types.LSN    // the last frame of the previous process
-	moved     int          // moves so far
-	calmed    int          // rounds of the calm so far
-	harmed    bool         // durable data may be overwritten
-	known     types.LSN    // the mark of durable frames beside the journal
-	unlawful  bool         // the disk may violate its rules: earlier states prove nothing
-	asleep    bool         // no tick since a pause
-	draining  bool         // a drain has begun
-	exports   *exportWorld // nil: the run has no exports
+	storage   *storageWorld // one of planes; nil: the run has no storage
+	usage     *usageWorld   // one of planes; nil: the run has no usage
+	exports   *exportWorld  // nil: the run has no exports
+	went      types.LSN     // the last frame of the previous process
+	moved     int           // moves so far
+	calmed    int           // rounds of the calm so far
+	harmed    bool          // durable data may be overwritten
+	known     types.LSN     // the mark of durable frames beside the journal
+	unlawful  bool          // the disk may violate its rules: earlier states prove nothing
+	asleep    bool          // no tick since a pause
+	draining  bool          // a drain has begun
 	recording *recording
 	err       *Failure
 }
@@ -132,15 +132,15 @@ func (w *World) move() {
 	w.beat(fmt.Sprintf("%d %s", w.moved, m.name), func() { m.do(w) })
 }
 
-// choose draws the next move. If the gate is narrow, every other move is a visitor's. If there is storage or usage,
-// some moves are those of its clients.
+// choose draws the next move. If the gate is narrow, every other move is a visitor's. If there are plane workloads, some
+// moves are those of their clients.
 func (w *World) choose() move {
 	most := len(moves)
 	if w.odds.gate > 0 {
 		most *= 2
 	}
 	all := most
-	if w.storage != nil || w.usage != nil || len(w.planes) > 0 {
+	if len(w.planes) > 0 {
 		all += planeMoves
 	}
 	switch at := w.c.Choose("move", all); {
@@ -149,16 +149,11 @@ func (w *World) choose() move {
 	case at < most:
 		return move{"a visitor", (*World).visit}
 	}
-	if n := len(w.planes); n > 0 {
-		return move{"a client of a plane", w.planes[w.moved%n].move}
-	}
-	if w.usage != nil {
-		return move{"a usage client", (*World).usageMove}
-	}
-	return move{"a storage client", (*World).storageMove}
+	p := w.planes[w.moved%len(w.planes)]
+	return move{"a " + p.name() + " client", p.move}
 }
 
-// planeMoves is the number of moves of clients of storage or usage, beside all others.
+// planeMoves is the number of moves of clients of plane workloads, beside all others.
 const planeMoves = 12
 
 // A move is a possible next step.
@@ -210,12 +205,6 @@ func (w *World) round() {
 // arrivals is the largest number of requests that wait of one kind of client.
 func (w *World) arrivals() int {
 	most := len(w.enter)
-	if w.storage != nil {
-		most = max(most, len(w.storage.enter))
-	}
-	if w.usage != nil {
-		most = max(most, len(w.usage.enter))
-	}
 	for _, p := range w.planes {
 		most = max(most, len(*p.arrivals()))
 	}
@@ -229,15 +218,6 @@ func (w *World) turn(arrivals int) {
 	w.overtake()
 	for e := w.gate.NextEvent(); e != nil; e = w.gate.NextEvent() {
 		events = append(events, e)
-	}
-	if s := w.storage; s != nil {
-		for n := arrivals; n > 0 && len(s.enter) > 0; n-- {
-			events, s.enter = append(events, s.enter[0]), s.enter[1:]
-		}
-	}
-	if u := w.usage; u != nil {
-		n := min(arrivals, len(u.enter))
-		events, u.enter = append(events, u.enter[:n]...), u.enter[n:]
 	}
 	for _, p := range w.planes {
 		enter := p.arrivals()

@@ -85,7 +85,7 @@ func (w *World) beginStorage() {
 	for i := range 2 {
 		s.clients = append(s.clients, &storageClient{number: i})
 	}
-	w.storage = s
+	w.storage, w.planes = s, append(w.planes, s)
 	s.oracle = newStorageOracle(w)
 	l := &w.limits
 	l.Planes = []plane.Spec{storage.Spec(storageLimits)}
@@ -101,9 +101,12 @@ func (s *storageWorld) priceOf(size uint64) uint64 {
 	return max(1, mib) * s.price
 }
 
-// storageMove is a move of a storage client.
-func (w *World) storageMove() {
-	s := w.storage
+func (*storageWorld) name() string               { return "storage" }
+func (s *storageWorld) arrivals() *[]event.Event { return &s.enter }
+func (s *storageWorld) unanswered() int          { return len(s.sent) }
+
+// move is a move of a storage client.
+func (s *storageWorld) move(w *World) {
 	if !s.hasKey {
 		w.createStorageKey()
 		return
@@ -123,12 +126,8 @@ func (w *World) createStorageKey() {
 	w.boss(in.Ticket, in, func(r event.Reply) { s.asksKey, s.hasKey = false, r.Problem == event.None })
 }
 
-// storageStepped checks a step that may concern storage: a command is decided as the model predicts.
-func (w *World) storageStepped(in event.Event, body []byte) {
-	s := w.storage
-	if s == nil {
-		return
-	}
+// stepped checks a step that may concern storage: a command is decided as the model predicts.
+func (s *storageWorld) stepped(w *World, in event.Event, body []byte) {
 	var a *storageAttempt
 	switch in := in.(type) { //nolint:gochecksumtype // the others are not of storage clients
 	case *event.Execute:
@@ -209,11 +208,8 @@ func (s *storageWorld) recovers(w *World, st *state.State, frames []record.Seale
 	s.oracle.compare(w, st)
 }
 
-// certifyStorage compares the durable state at the end of a run with the model.
-func (w *World) certifyStorage() {
-	if w.storage == nil {
-		return
-	}
+// certify compares the durable state at the end of a run with the model.
+func (s *storageWorld) certify(w *World) {
 	st := state.New(w.limits, 1)
 	for i := range w.testified.frames {
 		if err := st.Fold(w.testified.frames[i].Body, nil); err != nil {
@@ -224,7 +220,7 @@ func (w *World) certifyStorage() {
 	if st.Hash() != w.fol.Hash() {
 		w.fail("storage-fold", "the fold of all frames differs from the follower")
 	}
-	w.storage.recovers(w, &st, w.testified.frames)
+	s.recovers(w, &st, w.testified.frames)
 }
 
 // headOf returns the header of a new attempt.

@@ -5,16 +5,16 @@ import (
 	"macronode/core/types"
 )
 
-// storageReply handles a reply to a storage client; false if it is not of one.
-func (w *World) storageReply(r event.Reply) bool {
-	if w.storage == nil || w.storage.attempts[r.Ticket] == nil {
+// replied handles a reply to a storage client; false if it is not of one.
+func (s *storageWorld) replied(w *World, r event.Reply) bool {
+	if s.attempts[r.Ticket] == nil {
 		return false
 	}
-	a := w.storage.sent[r.Ticket]
+	a := s.sent[r.Ticket]
 	if a == nil { // its client has left
 		return true
 	}
-	delete(w.storage.sent, r.Ticket)
+	delete(s.sent, r.Ticket)
 	a.client.out = 0
 	w.tell(clients, decider, answeredTone, "storage client %d: %s", a.client.number, answers(r))
 	if r.Problem != event.None && r.Problem != event.OutcomeUnknown && a.recorded.LSN > 0 {
@@ -120,24 +120,18 @@ func (s *storageWorld) forgets(id types.Position) {
 	}
 }
 
-// insistStorage submits what storage clients still want, without choices of new requests.
-func (w *World) insistStorage() {
-	if w.storage == nil {
-		return
-	}
-	for _, c := range w.storage.clients {
+// insist submits what storage clients still want, without choices of new requests.
+func (s *storageWorld) insist(w *World) {
+	for _, c := range s.clients {
 		if c.want != nil && c.out == 0 {
 			c.ask(w)
 		}
 	}
 }
 
-// storageBusy reports whether a storage client has a request.
-func (w *World) storageBusy() bool {
-	if w.storage == nil {
-		return false
-	}
-	for _, c := range w.storage.clients {
+// busy reports whether a storage client has a request.
+func (s *storageWorld) busy() bool {
+	for _, c := range s.clients {
 		if c.want != nil {
 			return true
 		}

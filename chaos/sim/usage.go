@@ -55,7 +55,7 @@ func (w *World) beginUsage() {
 		}
 		u.clients = append(u.clients, c)
 	}
-	w.usage = u
+	w.usage, w.planes = u, append(w.planes, u)
 	u.oracle = newUsageOracle(w)
 	w.limits.Planes = append(w.limits.Planes, accounting.Spec(usageLimits))
 	w.limits.Idempotency.Keys += 16 // events are refs
@@ -64,9 +64,12 @@ func (w *World) beginUsage() {
 	w.promise.begin(state.New(w.limits, 0))
 }
 
-// usageMove is a move of a client that reports usage.
-func (w *World) usageMove() {
-	u := w.usage
+func (*usageWorld) name() string               { return "usage" }
+func (u *usageWorld) arrivals() *[]event.Event { return &u.enter }
+func (u *usageWorld) unanswered() int          { return len(u.sent) }
+
+// move is a move of a client that reports usage.
+func (u *usageWorld) move(w *World) {
 	if w.exports != nil && w.c.Choose("usage/exports", 2) == 1 {
 		w.exportMove()
 		return
@@ -94,12 +97,8 @@ func (w *World) createUsageKey() {
 	w.boss(in.Ticket, in, func(r event.Reply) { u.asksKey, u.hasKey = false, r.Problem == event.None })
 }
 
-// usageStepped checks a step that may concern usage: a command is decided, and windows are sealed, as the model predicts.
-func (w *World) usageStepped(in event.Event, body []byte) {
-	u := w.usage
-	if u == nil {
-		return
-	}
+// stepped checks a step that may concern usage: a command is decided, and windows are sealed, as the model predicts.
+func (u *usageWorld) stepped(w *World, in event.Event, body []byte) {
 	var a *usageAttempt
 	var m *meteredAttempt
 	if in, ok := in.(*event.Execute); ok {
@@ -144,7 +143,7 @@ func (u *usageWorld) crashed(w *World) {
 }
 
 // recovers compares a recovered state with the model and with all that was acknowledged.
-func (u *usageWorld) recovers(w *World, st *state.State) {
+func (u *usageWorld) recovers(w *World, st *state.State, _ []record.Sealed) {
 	o := u.oracle.upto(w, st.LSN)
 	if !w.unlawful {
 		for at := range u.reports { //nolint:maporder // the rule is the same for each
@@ -161,13 +160,9 @@ func (u *usageWorld) recovers(w *World, st *state.State) {
 	o.compare(w, st)
 }
 
-// certifyUsage compares the durable frames and the state at the end of a run with the model: all acknowledged usage is
+// certify compares the durable frames and the state at the end of a run with the model: all acknowledged usage is
 // counted, once, and nothing else but what clients left without an answer.
-func (w *World) certifyUsage() {
-	u := w.usage
-	if u == nil {
-		return
-	}
+func (u *usageWorld) certify(w *World) {
 	st := state.New(w.limits, 1)
 	var slices []usageSlice
 	for i := range w.testified.frames {
@@ -181,7 +176,7 @@ func (w *World) certifyUsage() {
 	if st.Hash() != w.fol.Hash() || st.LSN != w.node.LSN() {
 		w.fail("usage-fold", "the fold of all frames differs from the follower, or frames are not durable")
 	}
-	u.recovers(w, &st)
+	u.recovers(w, &st, w.testified.frames)
 	if len(slices) != len(u.oracle.slices) {
 		w.fail("usage-slices", "%d slices are in the frames, %d were sealed", len(slices), len(u.oracle.slices))
 	}
@@ -198,30 +193,24 @@ func (w *World) usageHead(c *usageClient) command.Header {
 	return command.Header{Ticket: types.NewTicket(w.ticket%8, w.ticket), Caller: c.caller, Tenant: c.tenant}
 }
 
-// insistUsage submits what clients still report.
-func (w *World) insistUsage() {
-	if w.usage == nil {
-		return
-	}
-	for _, c := range w.usage.clients {
+// insist submits what clients still report.
+func (u *usageWorld) insist(w *World) {
+	for _, c := range u.clients {
 		if c.want != nil && c.out == 0 {
 			c.ask(w)
 		}
 	}
-	w.usage.meter.record(w)
+	u.meter.record(w)
 }
 
-// usageBusy reports whether a client has a report without an answer.
-func (w *World) usageBusy() bool {
-	if w.usage == nil {
-		return false
-	}
-	for _, c := range w.usage.clients {
+// busy reports whether a client has a report without an answer.
+func (u *usageWorld) busy() bool {
+	for _, c := range u.clients {
 		if c.want != nil {
 			return true
 		}
 	}
-	return w.usage.meter.out != 0 || w.usage.meter.waiting
+	return u.meter.out != 0 || u.meter.waiting
 }
 
 // indexUsage gives the index the events of a record.

@@ -11,19 +11,16 @@ import (
 var usageOutcomes = map[event.Problem]meaning.Outcome{event.EventConflict: meaning.Conflict, event.EventTooOld: meaning.TooOld, event.EventInFuture: meaning.InFuture,
 	event.UsageOverflow: meaning.Overflow, event.UsageCapacity: meaning.Capacity}
 
-// usageReply handles a reply to a client that reports usage; false if it is not of one.
-func (w *World) usageReply(r event.Reply) bool {
-	if w.usage == nil {
-		return false
+// replied handles a reply to a client that reports usage; false if it is not of one.
+func (u *usageWorld) replied(w *World, r event.Reply) bool {
+	if u.attempts[r.Ticket] == nil {
+		return u.meter.reply(w, r)
 	}
-	if w.usage.attempts[r.Ticket] == nil {
-		return w.usage.meter.reply(w, r)
-	}
-	a := w.usage.sent[r.Ticket]
+	a := u.sent[r.Ticket]
 	if a == nil { // its client has left
 		return true
 	}
-	delete(w.usage.sent, r.Ticket)
+	delete(u.sent, r.Ticket)
 	c := a.client
 	c.out = 0
 	w.tell(clients, decider, answeredTone, "usage client %d: %s", c.number, answers(r))

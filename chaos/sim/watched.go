@@ -39,12 +39,10 @@ func (w watched) Step(now types.Now, in event.Event, out *event.Effects) {
 		answered = &h
 	}
 	w.stepped(in, answered)
-	if body := []byte(nil); w.storage != nil || w.usage != nil || len(w.planes) > 0 {
+	if body := []byte(nil); len(w.planes) > 0 {
 		if answered != nil {
 			body = out.Body(out.Frames[frames])
 		}
-		w.storageStepped(in, body)
-		w.usageStepped(in, body)
 		for _, p := range w.planes {
 			p.stepped(w.World, in, body)
 		}

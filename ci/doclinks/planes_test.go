@@ -17,10 +17,10 @@ const mostEdits = 5
 var editedFile = regexp.MustCompile("(?m)^\\| `([a-z/_]+\\.go)` \\| ")
 
 // namesCounter matches code that concerns the example plane.
-var namesCounter = regexp.MustCompile(`examples/counter|\bPlaneExample\b|\bcounternode\.|\bbeginCounter\b`)
+var namesCounter = regexp.MustCompile(`examples/counter|\bPlaneExample\b|\bcounternode\.|\bbeginCounter\b|\bcounters\(\)`)
 
 // ofCounter are the files that the example plane adds.
-var ofCounter = regexp.MustCompile(`^examples/counter|^chaos/sim/counter(_test)?\.go$`)
+var ofCounter = regexp.MustCompile(`^examples/counter|^chaos/(sim|mutants)/counter(_test)?\.go$`)
 
 // TestPlaneEditsFewFiles: the how-to page lists the files that the example plane edits, no other file names the
 // plane, and they are few.

@@ -30,10 +30,10 @@ type transcriptRing struct {
 
 // TestKeys plays transcripts:
 //
-//	ring 4                                        a keyring for four keys
+//	keyring 4                                     a keyring for four keys
 //	add 7 tenant 1 read,issue till accounts=till:*,shop assets=EUR expires=50
 //	add 7 tenant 1 all boot
-//	revoke 7 · disown
+//	revoke 7 · revoke-all
 //	at 50                                         sets the time
 //	may 7 tenant 1 issue                          a scope, on any account
 //	do 7 tenant 1 transfer from till:1 to ann EUR
@@ -64,7 +64,7 @@ func (b *transcriptRing) id(text string) types.KeyID { return types.KeyID(b.numb
 
 func (b *transcriptRing) say(w []string) string {
 	switch w[0] {
-	case "ring":
+	case "keyring":
 		b.ring = access.New(b.number(w[1]), 1)
 	case "at":
 		b.at = types.Time(b.number(w[1]))
@@ -73,10 +73,10 @@ func (b *transcriptRing) say(w []string) string {
 			return err.Error()
 		}
 		b.ring.Add(b.key(w))
-		return "known"
+		return "added"
 	case "revoke":
 		b.ring.Revoke(b.id(w[1]))
-	case "disown":
+	case "revoke-all":
 		b.ring.RevokeAll()
 	case "may":
 		return yes(b.ring.Allows(b.at, b.id(w[1]), types.Tenant(b.number(w[3])), parse(b, w[4])))
@@ -85,7 +85,7 @@ func (b *transcriptRing) say(w []string) string {
 	case "find":
 		k, ok := b.ring.Find(b.id(w[1]))
 		if !ok {
-			return "nobody"
+			return "no key"
 		}
 		return describeKey(k)
 	case "first":
@@ -101,7 +101,7 @@ func (b *transcriptRing) say(w []string) string {
 	case "reload":
 		b.ring = reload(b, &b.ring, 77)
 	default:
-		b.Fatalf("nobody knows how to %s", w[0])
+		b.Fatalf("unknown command %s", w[0])
 	}
 	return ""
 }
@@ -124,7 +124,7 @@ func describeKey(k event.Key) string {
 		line += fmt.Sprintf(", until %d", k.Expires)
 	}
 	if k.Bootstrap {
-		line += ", the node's own"
+		line += ", bootstrap"
 	}
 	if k.Revoked {
 		line += ", revoked"

@@ -28,7 +28,7 @@ func TestIndexTranscript(t *testing.T)  { play(t, "testdata/index") }
 //	at 00:10                   hours and minutes since the start
 //	index @5                   the index has all frames up to 5; it starts with none
 //	sweep 2                    visit the 2 oldest keys, and evict what is evictable
-//	forget @2
+//	evict @2
 //	undo pay x                 store a key and undo that
 type player struct {
 	t      *testing.T
@@ -88,17 +88,17 @@ func (s *player) run(line []string) string {
 		if s.window.Undo(m); s.window.Hash() != was {
 			s.t.Fatal("it is not taken back")
 		}
-		return fmt.Sprintf("%d held", s.window.Len())
+		return fmt.Sprintf("%d in the window", s.window.Len())
 	case "sweep":
 		upto, any := s.window.Evictable(s.at, s.mark, s.number(line[1]))
 		if !any {
-			return "nothing need leave"
+			return "nothing is evicted"
 		}
 		s.window.Forget(upto)
-		return fmt.Sprintf("forgot to %v, %d held", upto, s.window.Len())
-	case "forget":
+		return fmt.Sprintf("evicted to %v, %d left", upto, s.window.Len())
+	case "evict":
 		s.window.Forget(types.LSN(s.number(line[1][1:])))
-		return fmt.Sprintf("%d held", s.window.Len())
+		return fmt.Sprintf("%d in the window", s.window.Len())
 	default:
 		s.t.Fatalf("unknown command %s", line[0])
 	}
@@ -139,7 +139,7 @@ func (s *player) look(tenant types.Tenant, name, question, ref string, mark type
 	asked := digest.RequestHash([]byte(question))
 	switch id, found, err := s.window.Resolve(key(tenant, name), asked, s.known(tenant, name, false, mark), s.at); {
 	case errors.Is(err, idempotency.ErrConflict):
-		return fmt.Sprintf("%v, %v keeps its outcome", err, id.Position())
+		return fmt.Sprintf("%v, the outcome is %v", err, id.Position())
 	case found:
 		return fmt.Sprintf("the outcome is %v", id.Position())
 	case !s.window.IndexReadIsFresh(mark, s.at, ref != ""):

@@ -17,7 +17,7 @@ import (
 
 // Why a key gets no outcome.
 var (
-	ErrConflict    = errors.New("idempotency: asked for something else") // the caller must use another key
+	ErrConflict    = errors.New("idempotency: used for another request") // the caller must use another key
 	ErrFull        = errors.New("idempotency: full")                     // until the index has caught up
 	ErrTenantLimit = errors.New("idempotency: share used up")            // until keys of this tenant are evicted
 )

@@ -329,3 +329,30 @@ func TestStateHashCoversThePlane(t *testing.T) {
 		t.Error("a copy has another hash")
 	}
 }
+
+// openFrame is the frame of a step that applies what it gets.
+type openFrame struct {
+	plane.Frame
+	p *counter.Plane
+	r record.Record
+}
+
+func (f *openFrame) Record() *record.Record { return &f.r }
+func (f *openFrame) Add() types.Position {
+	f.p.Apply(0, types.TxID{}, &f.r)
+	return types.Position{LSN: 1}
+}
+
+// TestDecideAllocatesNothing: a step takes no memory, so its time is bounded.
+func TestDecideAllocatesNothing(t *testing.T) {
+	f := &openFrame{p: counter.New(counter.Limits{Counters: 4, TenantCounters: 4, Tenants: 1}, 1)}
+	c := &counter.Add{Header: command.Header{Tenant: 1}, Name: types.Name{Text: []byte("visits")}, Delta: 1}
+	c.Seal()
+	var reply event.Reply
+	if n := testing.AllocsPerRun(1000, func() { f.p.Decide(0, c, f, &reply) }); n != 0 {
+		t.Errorf("a decision makes %v allocations", n)
+	}
+	if got := f.p.Value(1, c.Name.ID); got != 1001 || reply.Position.LSN != 1 {
+		t.Errorf("the counter is %d, %+v", got, reply)
+	}
+}

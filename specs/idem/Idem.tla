@@ -1,41 +1,41 @@
 --------------------------------- MODULE Idem ---------------------------------
-(* One effect for a key within its time, and for a ref for ever, with a window *)
-(* in memory that holds only what is recent, and an index that has the rest.  *)
+(* One effect for a key within its TTL, and for a ref for ever. The window in *)
+(* memory has recent keys only, and the index has all others.                 *)
 (*                                                                            *)
 (*   Ask: read the index's mark F ──► Look: key and ref, in the index         *)
-(*     ──► Enter with F and what it saw: window, else index, else new frame   *)
-(*                    └──◄── Again, where F < forgot ──◄──┘                   *)
+(*     ──► Enter with F and the rows: window, else index, else a new frame    *)
+(*                    └──◄── Again, if F < forgot ──◄──┘                      *)
 (*   frame ──► Sync ──► Follow (index, in memory) ──► Persist (table, mark)   *)
-(*     ──► Tell ──► Forget, a frame: the window drops what the index has      *)
+(*     ──► Tell ──► Forget, a frame: the window evicts keys that are indexed  *)
 (*                                                                            *)
-(* Between these steps anything may happen: the index moves on, or falls back *)
-(* to what it had made durable, or is lost, or turns out to be another        *)
-(* journal's. One compare, F against forgot, is all that safety rests on;     *)
-(* what is dropped and when only decides how often a request looks again.     *)
-(* What is dropped is any that the index has: how full the window is and how  *)
-(* long ago its keys came are only reasons to do it. What an outcome does to  *)
-(* money, and what a key shows when other things are asked, is Wallet's.      *)
+(* Between these steps the index may advance, restart from its durable        *)
+(* tables, be lost, or turn out to belong to another journal. Safety needs    *)
+(* one comparison: F against forgot. Which keys are evicted, and when, only   *)
+(* decides how often a request repeats its look-up. Any indexed key may be    *)
+(* evicted; how full the window is and how old its keys are decide when.      *)
+(* The effect of an outcome on money, and the conflict of a key that is used  *)
+(* for another request, are specified in Wallet.                              *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
   Clients,
-  Requests,   \* [op, key, ref]; op is "do", or "find": what became of this key?
+  Requests,   \* [op, key, ref]; op is "do", or "find": look up the outcome of the key
   NoRef, Nobody,
-  TTL,        \* of a key, from its frame on
+  TTL,        \* of an idempotency key, from the time of its frame
   MaxTime, MaxAsks, MaxForgets,
-  MaxCrashes, \* of the process, and of the index alone
-  MaxLosses,  \* of the index, whole
-  Foreign     \* what another journal's index may say, each at any mark
+  MaxCrashes, \* crashes of the process, and of the index alone
+  MaxLosses,  \* losses of the whole index
+  Foreign     \* the rows that an index of another journal may have, each at any mark
 
 VARIABLES
-  log,        \* frames: [at, kind, key, ref, lsn]; lsn: who has the ref, or upto where is forgotten
+  log,        \* frames: [at, kind, key, ref, lsn]; lsn: the frame that used the ref, or the last evicted frame
   durable,
-  now,        \* the node's own time
+  now,        \* the durable time of the node
   st,         \* the window: [forgot, last, keys]
-  indexed,    \* the node knows that the index has all up to here
-  idx, tbl,   \* the index as it answers and as it is durable: [mark, root, rows]
+  indexed,    \* the last frame that the index has reported as indexed
+  idx, tbl,   \* the index in memory and its durable tables: [mark, root, rows]
   client,     \* [ph, req, f, seen, used, reply]; ph is "idle", "asked", "looked" or "held"
-  said,       \* every outcome that left: [req, lsn, frame]
+  said,       \* every outcome that was sent: [req, lsn, frame]
   spent
 
 vars == <<log, durable, now, st, indexed, idx, tbl, client, said, spent>>
@@ -44,7 +44,7 @@ Max(S) == CHOOSE n \in S : \A m \in S : m <= n
 Min(S) == CHOOSE n \in S : \A m \in S : n <= m
 
 -----------------------------------------------------------------------------
-(* The folds. A row is a name, the frame of its outcome, and when.            *)
+(* The folds. A row is a name, the frame of its outcome, and its time.        *)
 
 NoRow == [name |-> NoRef, lsn |-> 0, at |-> 0]
 Row(rows, name) == IF \E r \in rows : r.name = name THEN CHOOSE r \in rows : r.name = name ELSE NoRow
@@ -56,9 +56,9 @@ Rows(lsn, f) == {[name |-> n, lsn |-> lsn, at |-> f.at] : n \in Names(f)}
 Empty == [forgot |-> 0, last |-> 0, keys |-> {}]
 Blank == [mark |-> 0, root |-> <<>>, rows |-> {}]
 
-\* Decisions; the mutants of MCIdem replace them.
-Stays(k, upto)    == k.lsn > upto                            \* what is forgotten, goes; nothing else does
-Latest(last, ats) == Max({last} \cup ats)                    \* of what was forgotten, the youngest counts
+\* Decisions of the design. The mutants of MCIdem replace them.
+Stays(k, upto)    == k.lsn > upto                            \* only evicted keys are removed
+Latest(last, ats) == Max({last} \cup ats)                    \* the time of the newest evicted key
 
 Apply(s, lsn, f) ==
   IF Keyed(f) THEN [s EXCEPT !.keys = @ \cup Rows(lsn, f)]
@@ -69,9 +69,9 @@ RECURSIVE Fold(_, _)
 Fold(l, n) == IF n = 0 THEN Empty ELSE Apply(Fold(l, n - 1), n, l[n])
 
 RefNames          == {r.ref : r \in Requests}
-Keeps(row, at)    == row.name \in RefNames \/ row.at + TTL > at     \* the index drops what is over at the time of its mark
+Keeps(row, at)    == row.name \in RefNames \/ row.at + TTL > at     \* the index drops keys that have expired at the time of its mark; refs stay
 
-\* The index keeps of a name what came last.
+\* The index keeps the last row of a name.
 Take(i, lsn, f) == [mark |-> lsn, root |-> Append(i.root, f),
                     rows |-> {r \in i.rows : r.name \notin Names(f) /\ Keeps(r, f.at)} \cup Rows(lsn, f)]
 
@@ -82,19 +82,19 @@ Index(l, n) == IF n = 0 THEN Blank ELSE Take(Index(l, n - 1), n, l[n])
 (* Decisions.                                                                 *)
 
 Lives(at)         == at + TTL > now
-Aged              == st.forgot > 0 /\ Lives(st.last)         \* of what is forgotten, some may be in its time
-Enough(f)         == f >= st.forgot                          \* the one compare
-Needless(ref)     == ref = NoRef /\ ~Aged                    \* all keys that are forgotten are over; a ref is never
+Aged              == st.forgot > 0 /\ Lives(st.last)         \* an evicted key may be within its TTL
+Enough(f)         == f >= st.forgot                          \* the comparison that safety needs
+Needless(ref)     == ref = NoRef /\ ~Aged                    \* the index is not needed: every evicted key has expired. A ref never expires
 Upto(x)           == x.f                                     \* the mark that was read before the look-up
-Sees(f)           == Min({f, idx.mark})                      \* an index that fell back since has no more than it has
-Shows(row)        == row.lsn > 0 /\ Lives(row.at)            \* the index's word for a key holds for the key's time
-Has(row)          == row.lsn > 0                             \*   and for a ref for ever
-Asks(op)          == TRUE                                    \* whoever finds nothing must have looked far enough
-Tables            == {tbl}                                   \* what has left the memory since it was looked through, is in them
-Rereads(x)        == idx.mark                                \* whoever is sent back reads the mark again
-MayFollow         == durable                                 \* the index follows what no crash takes back
-MayForget         == indexed                                 \* what the index has, for ever
-MayTell           == tbl.mark                                \*   which is what is durable
+Sees(f)           == Min({f, idx.mark})                      \* an index that was restored since may have a lower mark
+Shows(row)        == row.lsn > 0 /\ Lives(row.at)            \* a key in the index counts within its TTL
+Has(row)          == row.lsn > 0                             \* a ref in the index always counts
+Asks(op)          == TRUE                                    \* if nothing is found, the index must have been read far enough
+Tables            == {tbl}                                   \* rows that have left the memory since it was read are in the tables
+Rereads(x)        == idx.mark                                \* a repeated look-up reads the mark again
+MayFollow         == durable                                 \* the index reads durable frames only
+MayForget         == indexed                                 \* only indexed frames are evicted
+MayTell           == tbl.mark                                \* a frame counts as indexed when its table is durable
 Forgets(upto)     == [at |-> now, kind |-> "forgot", key |-> NoRef, ref |-> NoRef, lsn |-> upto]
 MayLeave          == durable
 OnChain(i, l)     == i.mark <= Len(l) /\ i.root = SubSeq(l, 1, i.mark)
@@ -113,16 +113,16 @@ Spend(what, most) == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 
 
 Emit(f) == log' = Append(log, f) /\ st' = Apply(st, Len(log) + 1, f)
 
-Ask(c) == \* and read the mark, before anything else
+Ask(c) == \* the mark is read first
   /\ client[c].ph = "idle" /\ Spend("asks", MaxAsks)
   /\ \E r \in Requests : client' = [client EXCEPT ![c] = [Idle EXCEPT !.ph = "asked", !.req = r, !.f = idx.mark]]
   /\ UNCHANGED <<log, durable, now, st, indexed, idx, tbl, said>>
 
-Read(t, name) == \* first what is in memory alone, then the tables
+Read(t, name) == \* first the rows in memory, then the tables
   LET tail == Row({r \in idx.rows : r.lsn > tbl.mark}, name) IN
   IF name = NoRef THEN NoRow ELSE IF tail.lsn > 0 THEN tail ELSE Row(t.rows, name)
 
-Look(c) == \* one name after the other: the index may move on between
+Look(c) == \* one name after the other; the index may change in between
   /\ client[c].ph = "asked"
   /\ \E t \in Tables : client' = [client EXCEPT ![c].ph = "looked", ![c].f = Sees(@),
        ![c].seen = Read(tbl, client[c].req.key), ![c].used = Read(t, client[c].req.ref)]
@@ -162,7 +162,7 @@ Follow ==
   /\ idx.mark < MayFollow /\ idx' = Take(idx, idx.mark + 1, log[idx.mark + 1])
   /\ UNCHANGED <<log, durable, now, st, indexed, tbl, client, said, spent>>
 
-Persist == \* the table and its mark, together
+Persist == \* the table and its mark become durable together
   /\ tbl # idx /\ tbl' = idx
   /\ UNCHANGED <<log, durable, now, st, indexed, idx, client, said, spent>>
 
@@ -170,7 +170,7 @@ Tell ==
   /\ indexed < MayTell /\ indexed' = MayTell
   /\ UNCHANGED <<log, durable, now, st, idx, tbl, client, said, spent>>
 
-Forget == \* it is a frame, so that a recovery forgets as much
+Forget == \* an eviction is a frame, so that recovery evicts the same keys
   /\ Spend("forgets", MaxForgets)
   /\ \E k \in st.keys : k.lsn <= MayForget /\ Emit(Forgets(k.lsn))
   /\ UNCHANGED <<durable, now, indexed, idx, tbl, client, said>>
@@ -181,17 +181,17 @@ Tick ==
 
 Opens(i) == idx' = i /\ tbl' = i
 
-FallBack == \* the index alone ends, and begins again with what it made durable
+FallBack == \* the index restarts alone, from its durable tables
   /\ Spend("crashes", MaxCrashes) /\ idx # tbl /\ Opens(tbl)
   /\ UNCHANGED <<log, durable, now, st, indexed, client, said>>
 
-Lose == \* what the index made durable cannot be read: it is rebuilt
+Lose == \* the tables of the index cannot be read: it is rebuilt
   /\ Spend("losses", MaxLosses) /\ Opens(Blank)
   /\ UNCHANGED <<log, durable, now, st, indexed, client, said>>
 
 Strangers(n) == {[mark |-> m, root |-> <<>>, rows |-> rows] : m \in 1..n, rows \in Foreign}
 
-Begin(n, found) == \* all that survived is the log, and an index that may be believed or not
+Begin(n, found) == \* the log survives, and an index that is used only if it is on the chain of the log
   LET l == SubSeq(log, 1, n)
       i == IF OnChain(found, l) THEN found ELSE Blank
   IN /\ log' = l /\ durable' = n /\ st' = Recovered(l) /\ now' = IF n = 0 THEN 0 ELSE l[n].at
@@ -203,7 +203,7 @@ Begin(n, found) == \* all that survived is the log, and an index that may be bel
 Crash ==
   /\ Spend("crashes", MaxCrashes) /\ \E n \in durable..Len(log) : Begin(n, tbl)
 
-CrashAmongStrangers == \* and another journal's index lies where ours was
+CrashAmongStrangers == \* and the index of another journal is in the directory
   /\ Spend("losses", MaxLosses) /\ \E n \in durable..Len(log) : \E found \in Strangers(n) : Begin(n, found)
 
 Done == /\ \A c \in Clients : client[c].ph = "idle"
@@ -220,23 +220,23 @@ LiveSpec == Spec /\ WF_vars(Sync) /\ WF_vars(Follow)
                  /\ \A c \in Clients : WF_vars(Look(c)) /\ WF_vars(Enter(c)) /\ WF_vars(Leave(c))
 
 -----------------------------------------------------------------------------
-(* What is kept.                                                              *)
+(* Invariants.                                                                *)
 
 Outcomes == {n \in DOMAIN log : Keyed(log[n])}
 
-\* What is asked under one key is decided once within its time.
+\* Within the TTL of a key, one request with it is decided once.
 AtMostOnce == \A m, n \in Outcomes : m < n /\ log[m].key = log[n].key => log[n].at >= log[m].at + TTL
 
-\* One ref, one effect, for ever. Who comes second is told who has it.
+\* A ref takes effect once, for ever. A later request with it is rejected, and gets the frame that used it.
 RefOnce ==
   /\ \A m, n \in Outcomes : m < n /\ log[m].ref = log[n].ref /\ log[m].ref # NoRef => log[n].kind = "refused"
   /\ \A n \in Outcomes : log[n].kind = "refused" => log[log[n].lsn].kind = "done" /\ log[log[n].lsn].ref = log[n].ref
 
-\* Whoever is shown an outcome is shown the last of his key: none of before its time was over.
+\* A client gets the last outcome of its key, and none that has expired.
 ShowsTheLast == [][\A c \in Clients : client[c].ph = "looked" /\ client'[c].reply.what = "outcome" =>
   \A n \in DOMAIN log' : Keyed(log'[n]) /\ log'[n].key = client[c].req.key => n <= client'[c].reply.lsn]_<<log, client>>
 
-\* Whoever is told that nothing became of his key is told so of its time.
+\* A client that gets no outcome has a key without an outcome within its TTL.
 NothingIsSo == [][\A c \in Clients : client[c].ph = "looked" /\ client'[c].reply.what = "nothing" =>
   \A n \in DOMAIN log : Keyed(log[n]) /\ log[n].key = client[c].req.key => ~Lives(log[n].at)]_<<log, client>>
 

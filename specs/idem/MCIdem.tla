@@ -1,13 +1,13 @@
 -------------------------------- MODULE MCIdem --------------------------------
-(* Requests for Idem, and its deliberate bugs, each put in its place by one   *)
-(* line of a cfg.                                                             *)
+(* Requests for Idem, and its deliberate bugs. One line of a cfg puts a bug   *)
+(* in place of a decision.                                                    *)
 EXTENDS Idem, TLC
 CONSTANTS c1, c2
 
 R(op, key, ref) == [op |-> op, key |-> key, ref |-> ref]
 Pay   == R("do", "k1", NoRef)
 Issue == R("do", "k2", "r1")
-Twice == R("do", "k3", "r1") \* the ref of Issue
+Twice == R("do", "k3", "r1") \* with the ref of Issue
 Query == R("find", "k1", NoRef)
 
 All   == {Pay, Issue, Twice, Query}
@@ -18,7 +18,7 @@ One   == {Pay}
 Symm  == Permutations(Clients)
 
 NoStranger == {}
-Stranger   == {{}, {[name |-> "k1", lsn |-> 1, at |-> 0]}} \* it lacks what we have, or has what we do not
+Stranger   == {{}, {[name |-> "k1", lsn |-> 1, at |-> 0]}} \* it lacks rows of our journal, or has other rows
 
 BugYes(x)        == TRUE
 BugAny(i, l)     == TRUE
@@ -39,16 +39,16 @@ BugEmitted       == Len(log)
 BugDurable       == durable
 BugMemory        == idx.mark
 
-BugSilence == \* no frame
+BugSilence == \* without a frame
   /\ Spend("forgets", MaxForgets)
   /\ \E k \in st.keys : k.lsn <= MayForget /\ st' = Apply(st, 0, Forgets(k.lsn))
   /\ UNCHANGED <<log, durable, now, indexed, idx, tbl, client, said>>
 
-BugTableFirst == \* its mark later
+BugTableFirst == \* the mark becomes durable later
   /\ tbl # idx /\ \E i \in {[tbl EXCEPT !.rows = idx.rows], idx} : tbl' = i
   /\ UNCHANGED <<log, durable, now, st, indexed, idx, client, said, spent>>
 
-BugMarkFirst == \* its table later
+BugMarkFirst == \* the table becomes durable later
   /\ tbl # idx /\ \E i \in {[tbl EXCEPT !.mark = idx.mark, !.root = idx.root], idx} : tbl' = i
   /\ UNCHANGED <<log, durable, now, st, indexed, idx, client, said, spent>>
 =============================================================================

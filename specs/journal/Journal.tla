@@ -1,42 +1,42 @@
 ------------------------------- MODULE Journal -------------------------------
-(* The journal of one node on one disk: what may be told, and what a crash    *)
-(* may take.                                                                  *)
+(* The journal of one node on one disk: which frames may be acknowledged, and *)
+(* what a crash can remove.                                                   *)
 (*                                                                            *)
 (*   Emit ──► Write ──► Sync ──► Fold ──► Tell        batch k+1 grows while   *)
 (*                                                    batch k is in Sync      *)
 (*   Recover ──► MakeSync ──► MakeRename ──► MakeDirSync ──► up               *)
 (*                                                                            *)
 (* A segment is a file: a start, then batches, each a header and its frames.  *)
-(* Start and header carry the mark: the frames known durable when they were   *)
-(* written. A segment gets its name when what it begins with is on disk, and  *)
-(* it ends where the next one begins; nothing is truncated.                   *)
+(* Start and header contain the mark: the frames that were known to be        *)
+(* durable when they were written. A segment gets its name when its beginning *)
+(* is on disk, and it ends where the next one begins; no file is truncated.   *)
 (*                                                                            *)
-(* The disk does what the law lets it. A power loss keeps any part of what    *)
-(* was not synced, and of the names that were not synced. After a failed sync *)
-(* it goes on showing pages that it does not have, until the power goes. What *)
-(* was synced stays; only Rot breaks that.                                    *)
+(* The rules of the disk: a power loss keeps any part of the unsynced data,   *)
+(* and of the unsynced names. After a failed sync, the disk may return pages  *)
+(* that it has not stored, until the power is lost. Synced data stays; only   *)
+(* Rot breaks this rule.                                                      *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
-  MaxFrames,   \* frames that somebody asks for; the node adds time frames
-  MaxCrashes,  \* kills and power losses, together
+  MaxFrames,   \* frames of requests; the node adds heartbeat frames
+  MaxCrashes,  \* kills and power losses together
   MaxFails,    \* writes and syncs that fail or take too long
   MaxRolls,    \* segments begun while up
-  MaxRots      \* items that the disk loses against the law
+  MaxRots      \* synced items that the disk loses
 
 VARIABLES
-  log,      \* the frames of this life and those it recovered: log[n] is frame n, a number used once
-  written,  \* frames ≤ written were written, or read back and made durable again
+  log,      \* the frames of this process and those it recovered: log[n] is frame n, a unique number
+  written,  \* frames ≤ written were written, or were recovered and made durable again
   durable,  \* frames ≤ durable are known durable
-  folded,   \* the follower's
-  failed,   \* of a flush: "no"; "slow", the node gave it up; "broken", the disk did
-  idle,     \* the last frame holds nothing but the time
+  folded,   \* frames ≤ folded are in the read model
+  failed,   \* a failed flush: "no"; "slow": it took too long; "broken": the disk returned an error
+  idle,     \* the last frame is a heartbeat
   phase,    \* of the process: "down", "boot", "up", "damaged"
-  making,   \* what the making of a segment does next: "none", "sync", "rename", "dirsync"
-  disk,     \* the files in order of their names: [name, items]; a nameless one is last
-  told,     \* the frames that somebody has heard of
-  was,      \* what the last life that was up had emitted, and knew durable
-  spent     \* how often each bounded thing happened, and how many frames were made
+  making,   \* the next step of a new segment: "none", "sync", "rename", "dirsync"
+  disk,     \* the files in the order of their names: [name, items]; a file without a name is last
+  told,     \* the frames that were acknowledged
+  was,      \* the frames that the last running process had emitted, and its durable mark
+  spent     \* how often each bounded action happened, and how many frames were made
 
 process == <<log, written, durable, folded, failed, idle, phase, making>>
 vars    == <<log, written, durable, folded, failed, idle, phase, making, disk, told, was, spent>>
@@ -45,10 +45,10 @@ Prefix(a, b) == Len(a) <= Len(b) /\ SubSeq(b, 1, Len(a)) = a
 Max(S)       == CHOOSE n \in S : \A m \in S : m <= n
 
 -----------------------------------------------------------------------------
-(* Files. An item is on "disk"; or "dirty", which a sync will write; or in    *)
-(* the "cache" alone, which a failed sync took for clean; or it is Gone.      *)
-(* A name is "none" yet; or "seen" by who lists the directory; or "kept".     *)
-(* Of a mark the file has the length; which frames it means, only we know.    *)
+(* Files. An item is on "disk"; "dirty": the next sync writes it; in the      *)
+(* "cache" alone: a failed sync marked it as clean; or Gone.                  *)
+(* A name is "none"; "seen": it is listed, but not synced; or "kept": synced. *)
+(* A file contains the length of a mark; the model also keeps its frames.     *)
 
 Start(first, mark) == [k |-> "start", v |-> first, mark |-> mark, on |-> "dirty"]
 Header(mark)       == [k |-> "batch", v |-> 0, mark |-> mark, on |-> "dirty"]
@@ -65,14 +65,14 @@ Kept(d)       == [f \in DOMAIN d |-> IF d[f].name = "seen" THEN [d[f] EXCEPT !.n
 Marks(items)  == {items[i].mark : i \in DOMAIN items}
 AllMarks(d)   == UNION {Marks(d[f].items) : f \in DOMAIN d}
 
-(* Reading: segment by segment, each up to the frame that the next begins     *)
-(* with. r is what was read: the frames, the length of the longest mark, and  *)
-(* whether something is missing before a segment.                             *)
+(* Reading: segment by segment, each up to the first frame of the next one.   *)
+(* r is the result: the frames, the length of the longest mark, and whether   *)
+(* frames are missing before a segment.                                       *)
 
 Whole(f)   == f.items # <<>> /\ f.items[1].k = "start"
 End(d, n)  == IF n < Len(d) /\ Whole(d[n + 1]) THEN d[n + 1].items[1].v ELSE 99
 
-MarksBehind(items) == Marks(items) \* a decision: they count, though the frames before them are gone
+MarksBehind(items) == Marks(items) \* a decision: marks count even if frames before them are lost
 
 Longest(r, marks) == [r EXCEPT !.mark = Max({@} \cup {Len(m) : m \in marks})]
 
@@ -92,8 +92,8 @@ Segments(d, n, r) ==
 
 Read(d) == Segments(d, 1, [log |-> <<>>, mark |-> 0, gap |-> FALSE])
 
-(* What the power leaves: the lucky items, and any of the names that are seen. *)
-(* Half an item, or none, at the end of a file is nothing to who reads.       *)
+(* What a power loss leaves: the lucky items, and any of the names that are   *)
+(* seen. An incomplete item at the end of a file is ignored by the reader.    *)
 
 RECURSIVE Trim(_)
 Trim(items) == IF items # <<>> /\ items[Len(items)] = Gone THEN Trim(SubSeq(items, 1, Len(items) - 1)) ELSE items
@@ -109,8 +109,8 @@ After(d, lucky, names) ==
                                 items |-> Trim([i \in DOMAIN d[f].items |-> item(f, i)])]])
 Worst(d) == After(d, {}, {})
 
-(* What nobody reads any more, because a later segment begins before it and   *)
-(* has its name for ever, is left out of the disk: it keeps the model small.  *)
+(* Items that are never read again, because a later segment begins before     *)
+(* them and has a durable name, are removed: this keeps the model small.      *)
 RECURSIVE Upto(_, _, _)
 Upto(items, next, end) ==
   IF items = <<>> \/ next >= end THEN <<>>
@@ -119,18 +119,18 @@ Closed(d) == [f \in DOMAIN d |-> [d[f] EXCEPT !.items =
                IF Whole(d[f]) THEN <<Head(@)>> \o Upto(Tail(@), Head(@).v, End(d, f)) ELSE @]]
 
 -----------------------------------------------------------------------------
-(* The decisions: what the mutants of MCJournal replace.                      *)
+(* Decisions of the design. The mutants of MCJournal replace them.            *)
 
-Claim       == durable            \* of a batch's mark: what is durable before it
-MayFold     == durable            \* the follower folds durable frames only
-MayTell     == folded             \* an answer waits until all that it tells of is folded
-AfterFail   == "broken"           \* after a failed flush this life writes no more
-Believed    == durable            \* what a failed flush made durable: nothing
-Damaged(r)  == r.gap \/ Len(r.log) < r.mark \* a tail is given up only if no mark vouches for it
-Again(r)    == r.mark + 1         \* from here on nothing vouches for what was read: it is written anew
-Listed(d)   == Kept(d)            \* recovery syncs the names before it believes them
+Claim       == durable            \* the mark of a batch: the frames that are durable before it
+MayFold     == durable            \* the read model folds durable frames only
+MayTell     == folded             \* an answer waits until every frame that it depends on is folded
+AfterFail   == "broken"           \* after a failed flush this process writes nothing more
+Believed    == durable            \* a failed flush makes nothing durable
+Damaged(r)  == r.gap \/ Len(r.log) < r.mark \* a tail is cut only if no mark proves that it was durable
+Again(r)    == r.mark + 1         \* frames from here on have no proof of durability: they are written again
+Listed(d)   == Kept(d)            \* recovery syncs the directory before it uses the names
 AfterMake   == "sync"             \* a segment is synced before it gets its name
-AfterRename == "dirsync"          \* and is used when its name is synced
+AfterRename == "dirsync"          \* and is used after its name is synced
 
 -----------------------------------------------------------------------------
 Nothing == [log |-> <<>>, durable |-> 0]
@@ -151,13 +151,13 @@ Emit ==
   /\ spent' = [spent EXCEPT !.frames = @ + 1, !.made = @ + 1]
   /\ UNCHANGED <<written, durable, folded, failed, phase, making, disk, told, was>>
 
-Vouch == \* in the silence after a burst, a frame whose header vouches for the last batch
+Vouch == \* after a burst, a heartbeat frame is written; its header proves that the last batch is durable
   /\ Writes /\ ~idle /\ durable = Len(log)
   /\ log' = Append(log, spent.made + 1) /\ idle' = TRUE
   /\ spent' = [spent EXCEPT !.made = @ + 1]
   /\ UNCHANGED <<written, durable, folded, failed, phase, making, disk, told, was>>
 
-TooSlow == \* the node gives a flush up; the sealer does not know
+TooSlow == \* the node treats a flush as failed; the writer continues
   /\ Writes /\ durable < Len(log) /\ Spend("fails", MaxFails)
   /\ failed' = "slow"
   /\ UNCHANGED <<log, written, durable, folded, idle, phase, making, disk, told, was>>
@@ -167,7 +167,7 @@ Tell ==
   /\ told' = SubSeq(log, 1, MayTell)
   /\ UNCHANGED <<process, disk, was, spent>>
 
-(* The sealer. One batch is out at a time. *)
+(* The writer. It writes and syncs one batch at a time.                       *)
 
 Next1      == Batch(SubSeq(log, 1, Claim), log, written + 1)
 Free       == phase = "up" /\ failed # "broken" /\ making = "none" /\ written = durable /\ written < Len(log)
@@ -178,7 +178,7 @@ Write ==
   /\ Grow(Next1) /\ written' = Len(log)
   /\ UNCHANGED <<log, durable, folded, failed, idle, phase, making, told, was, spent>>
 
-FailWrite == \* a part of it is there
+FailWrite == \* a part of the batch is in the file
   /\ Free /\ Spend("fails", MaxFails)
   /\ \E n \in 0..(Len(Next1) - 1) : Grow(SubSeq(Next1, 1, n))
   /\ failed' = "broken"
@@ -191,7 +191,7 @@ Sync ==
   /\ disk' = [disk EXCEPT ![Last].items = Synced(@)] /\ durable' = written
   /\ UNCHANGED <<log, written, folded, failed, idle, phase, making, told, was, spent>>
 
-FailSync == \* any of the pages are taken for clean, though the disk has them not
+FailSync == \* any of the pages may count as clean, although they are not on disk
   /\ InSync /\ Spend("fails", MaxFails)
   /\ LET items == disk[Last].items IN
      \E lost \in SUBSET {i \in DOMAIN items : items[i].on = "dirty"} :
@@ -205,21 +205,21 @@ Roll ==
   /\ disk' = Append(disk, Fresh(<<Start(written + 1, SubSeq(log, 1, written))>>)) /\ making' = AfterMake
   /\ UNCHANGED <<log, written, durable, folded, failed, idle, phase, told, was>>
 
-(* The follower. *)
+(* The read model.                                                            *)
 
 Fold ==
   /\ phase = "up" /\ folded < MayFold
   /\ folded' = folded + 1
   /\ UNCHANGED <<log, written, durable, failed, idle, phase, making, disk, told, was, spent>>
 
-(* Making a segment: at a roll, and at the end of a recovery. *)
+(* A new segment: at a roll, and at the end of recovery.                      *)
 
 MakeSync ==
   /\ making = "sync"
   /\ disk' = [disk EXCEPT ![Last].items = Synced(@)] /\ making' = "rename"
   /\ UNCHANGED <<log, written, durable, folded, failed, idle, phase, told, was, spent>>
 
-Use == \* what was read back is durable from now on
+Use == \* the recovered frames are durable from now on
   IF phase = "boot" THEN phase' = "up" /\ was' = Nothing /\ written' = Len(log) /\ durable' = Len(log) /\ folded' = Len(log)
                     ELSE UNCHANGED <<phase, was, written, durable, folded>>
 
@@ -244,7 +244,7 @@ FailMake ==
      ELSE failed' = "broken" /\ making' = "none" /\ UNCHANGED <<log, written, durable, folded, idle, phase>>
   /\ UNCHANGED <<told, was>>
 
-(* The ends of a process. After a kill every page is still readable. *)
+(* The end of a process. After a kill every page can still be read.           *)
 
 Remembers == was' = IF phase = "up" THEN [log |-> log, durable |-> durable] ELSE was
 Dies      == disk' = Named(disk) /\ Remembers /\ Ends /\ UNCHANGED told
@@ -257,7 +257,7 @@ Power   ==
        disk' = After(disk, lucky, names)
   /\ Remembers /\ Ends /\ UNCHANGED told
 
-Rot == \* against the law
+Rot == \* against the rules of the disk
   /\ phase = "down" /\ Spend("rots", MaxRots)
   /\ \E f \in DOMAIN disk : \E i \in DOMAIN disk[f].items :
        disk[f].items[i] # Gone /\ disk' = [disk EXCEPT ![f].items = Trim([@ EXCEPT ![i] = Gone])]
@@ -282,44 +282,44 @@ Spec     == Init /\ [][Next]_vars
 LiveSpec == Spec /\ WF_vars(Progress)
 
 -----------------------------------------------------------------------------
-(* What holds as long as the disk keeps the law.                              *)
+(* Invariants, as long as the disk keeps its rules.                           *)
 
-\* What was told is on the disk, whatever a power loss at this very moment takes.
+\* Every acknowledged frame survives a power loss at this moment.
 TellsDurable == LET r == Read(Worst(disk)) IN ~Damaged(r) /\ Prefix(told, r.log)
 
-\* What was told is there after every recovery.
+\* Every acknowledged frame is there after each recovery.
 NoAckLost == phase \in {"boot", "up"} => Prefix(told, log)
 
-\* A recovery finds what was emitted, in its order: all that was known durable, and perhaps more.
+\* Recovery finds a prefix of the emitted frames, with at least all durable ones.
 RecoversPrefix == phase = "boot" => Prefix(log, was.log) /\ Len(log) >= was.durable
 
-\* The follower has nothing that a power loss could take.
+\* A power loss cannot remove a frame that the read model has.
 FollowerDurable == phase = "up" => Prefix(SubSeq(log, 1, folded), Read(Worst(disk)).log)
 
-\* No mark claims a frame that is not on disk. A name that is only seen takes its marks with it.
+\* Every frame that a mark claims is on disk. A file with an unsynced name can be lost with its marks.
 KnownSound == LET d == Kept(Named(disk)) IN \A m \in AllMarks(d) : Prefix(m, Read(Worst(d)).log)
 
-\* Damage is never said of a disk that kept the law.
+\* Damage is reported only if the disk broke its rules.
 NoFalseDamage == phase # "damaged"
 
-\* N1 of the node, and what the sealer adds to it.
+\* Invariant N1 of the node, with the position of the writer.
 Ordered == phase = "up" => folded <= durable /\ durable <= written /\ written <= Len(log)
 
-\* Who was told, and asks the follower, is shown it.
+\* The read model has every acknowledged frame.
 ReadYourWrites == phase = "up" => Len(told) <= folded
 
-\* In silence a mark vouches for all but the last frame, which tells of nothing.
+\* If the node is idle, a mark proves that all frames but the last, a heartbeat, are durable.
 QuietIsVouched == Writes /\ idle /\ durable = Len(log) =>
                     \E m \in AllMarks(disk) : Prefix(SubSeq(log, 1, Len(log) - 1), m)
 
-(* What holds on any disk: a frame that was told, and that a mark which is    *)
-(* still there vouches for, is served, or its damage is said.                 *)
+(* An invariant on any disk: an acknowledged frame that an existing mark      *)
+(* covers is served, or its damage is reported.                               *)
 Both(a, b)   == LET n == Max({i \in 0..Len(a) : i <= Len(b) /\ SubSeq(a, 1, i) = SubSeq(b, 1, i)}) IN SubSeq(a, 1, n)
 NoSilentLoss == phase \in {"boot", "up"} => \A m \in AllMarks(disk) : Prefix(Both(told, m), log)
 
-\* What was told is never told otherwise.
+\* An acknowledged frame is never replaced.
 ToldGrows == [][Prefix(told, told')]_told
 
-\* When no more faults come, the node is up, takes writes, and all has been told.
+\* After the last fault, the node runs, accepts writes, and acknowledges all frames.
 Settles == <>[]Settled
 =============================================================================

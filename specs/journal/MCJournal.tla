@@ -1,5 +1,6 @@
 ------------------------------ MODULE MCJournal ------------------------------
-(* Deliberate bugs of Journal, each put in its place by one line of a cfg.    *)
+(* Deliberate bugs of Journal. One line of a cfg puts a bug in place of a     *)
+(* decision.                                                                  *)
 EXTENDS Journal
 
 BugNever        == FALSE
@@ -14,6 +15,6 @@ BugCut(r)       == FALSE
 BugNoMarks(is)  == {}
 BugNotAgain(r)  == Len(r.log) + 1
 BugListed(d)    == d
-BugIdle         == /\ Writes /\ ~idle /\ durable = Len(log) /\ idle' = TRUE \* and no frame
+BugIdle         == /\ Writes /\ ~idle /\ durable = Len(log) /\ idle' = TRUE \* without a frame
                    /\ UNCHANGED <<log, written, durable, folded, failed, phase, making, disk, told, was, spent>>
 =============================================================================

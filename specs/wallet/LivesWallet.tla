@@ -1,10 +1,10 @@
 ----------------------------- MODULE LivesWallet -----------------------------
-(* Lives of a real node, told by chaos/explore step for step in the words of   *)
-(* Wallet, for TLC to accept: Lives is what was told. Those in True must come   *)
-(* to their end, and none of the others, which are told wrong in one place.     *)
+(* Runs of a real node, which chaos/explore writes step by step as actions of *)
+(* Wallet. TLC must accept the runs in True up to their end. Each of the      *)
+(* others has one wrong step, and TLC must not accept it.                     *)
 EXTENDS Wallet, Lives, TLC
 
-VARIABLES life, next  \* which of them, and the step that comes next
+VARIABLES life, next  \* the number of the run, and its next step
 
 LivesTenants  == {"t"}
 LivesAccounts == {<<"t", n>> : n \in {"ann", "bob", "shop"}}
@@ -32,7 +32,7 @@ LivesNext == /\ next <= Len(All[life]) /\ Told(All[life][next])
              /\ next' = next + 1 /\ UNCHANGED life
 LivesSpec == LivesInit /\ [][LivesNext]_<<vars, life, next>>
 
-\* Said of each life that came to its end, and of a true one that did not, where it came to.
+\* Printed for each run that reached its end, and for a true one that did not: the step where it stopped.
 AtEnd    == next > Len(All[life])
 Accepted == /\ AtEnd => PrintT(<<"accepted", life, life \in True>>)
             /\ ~AtEnd /\ life \in True /\ ~ENABLED LivesNext => PrintT(<<"refused", life, next, All[life][next], vars>>)

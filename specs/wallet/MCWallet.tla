@@ -1,6 +1,6 @@
 ------------------------------- MODULE MCWallet -------------------------------
-(* Requests for Wallet, and its deliberate bugs, each put in its place by one *)
-(* line of a cfg.                                                             *)
+(* Requests for Wallet, and its deliberate bugs. One line of a cfg puts a bug *)
+(* in place of a decision.                                                    *)
 EXTENDS Wallet, TLC
 CONSTANTS c1, c2
 
@@ -42,12 +42,12 @@ BugTooLong(what) == Len(log) + 1
 BugToday(lsn)    == LET rec == log[lsn].recs[1] IN \* rendered from the balance of now
                     IF rec.kind = "moved" /\ rec.req.op # "burn" THEN [rec EXCEPT !.toNow = st.bal[To(rec.req)]] ELSE rec
 
-BugSweep == \* no record
+BugSweep == \* without a record
   /\ ~failed /\ st.keys # <<>> /\ Expired(st.keys[1])
   /\ st' = [st EXCEPT !.keys = Tail(@)]
   /\ UNCHANGED <<log, durable, folded, now, failed, client, said, spent>>
 
-BugTwoSteps(c) == \* first the key is looked up, then, at some time, the request is decided
+BugTwoSteps(c) == \* the key is looked up in one step, and the request is decided in a later one
   /\ LET r == client[c].req IN
      \/ client[c].ph = "asked" /\ Found(r) # {} /\ Replay(c, st.keys[Max(Found(r))])
      \/ client[c].ph = "asked" /\ Found(r) = {} /\ client' = [client EXCEPT ![c].ph = "looked"] /\ UNCHANGED <<log, st>>

@@ -5,33 +5,33 @@
 (*   Ask ──► Step: look up, decide, apply, emit one frame ──► Leave           *)
 (*                     Sync ──► Fold ──► (what an answer waits for)           *)
 (*                                                                            *)
-(* There is one decider. A frame holds outcomes, never requests; the state is *)
-(* the fold of the frames, for the decider, the follower and a recovery. A    *)
-(* reply is a place in the log, and the response is rendered from what stands *)
-(* there. A client with an unknown outcome retries under the same key.        *)
-(* How frames get to the disk is specified in Journal: here any prefix of     *)
-(* what is not durable survives a crash.                                      *)
+(* One state machine decides. A frame contains outcomes, never requests. The  *)
+(* state is the fold of the frames, in the node, in the read model and in a   *)
+(* recovery. A reply is a position in the log, and the response is rendered   *)
+(* from the record there. A client with an unknown outcome retries with the   *)
+(* same key. Journal specifies how frames get to the disk: here any prefix    *)
+(* of the frames that are not durable survives a crash.                       *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
   Clients, Tenants,
   Accounts,    \* <<tenant, name>>
-  Requests,    \* [tenant, key, op, from, to, amount, nonce]; accounts by name
-  Nobody,      \* where an operation has no from or to, and a client no request
-  TTL,         \* of a key, from its frame on
-  MaxKeys,     \* held at once
+  Requests,    \* [tenant, key, op, from, to, amount, nonce]; accounts are names
+  Nobody,      \* the account of an operation without from or to; the request of an idle client
+  TTL,         \* of an idempotency key, from the time of its frame
+  MaxKeys,     \* largest number of keys in the window
   MaxTime, MaxAsks,
-  MaxFails,    \* flushes that fail, and clients that lose patience
+  MaxFails,    \* failed flushes, and timeouts of clients
   MaxCrashes
 
 VARIABLES
   log,      \* frames: [at, recs]
   durable, folded,
-  st,       \* the decider's state
-  now,      \* the node's own time
-  failed,   \* a flush was given up: nothing is decided before a restart
+  st,       \* the state from which requests are decided
+  now,      \* the durable time of the node
+  failed,   \* a flush failed: nothing is decided before a restart
   client,   \* [ph, req, reply]; ph is "idle", "asked" or "held"
-  said,     \* every answer that left: [req, after, what, lsn, rec, next]
+  said,     \* every answer that was sent: [req, after, what, lsn, rec, next]
   spent
 
 vars == <<log, durable, folded, st, now, failed, client, said, spent>>
@@ -46,14 +46,14 @@ Max(S)    == CHOOSE n \in S : \A m \in S : m <= n
 Empty == [bal |-> [a \in Accounts |-> 0], nonce |-> [a \in Accounts |-> 0], seq |-> [t \in Tenants |-> 0],
           issued |-> 0, burned |-> 0, keys |-> <<>>]
 
-KeyOf(r)  == <<r.tenant, r.key>>  \* a decision: a key is its tenant's
+KeyOf(r)  == <<r.tenant, r.key>>  \* a decision: keys of different tenants are different
 Asked(r)  == <<r.op, r.from, r.to, r.amount, r.nonce>>
 From(r)   == <<r.tenant, r.from>>
 To(r)     == <<r.tenant, r.to>>
 
 Remember(s, lsn, at, rec) == [s EXCEPT !.keys = Append(@, [key |-> KeyOf(rec.req), asked |-> Asked(rec.req), lsn |-> lsn, at |-> at])]
 
-Move(s, rec) == \* it decides nothing: the record says what everybody has after
+Move(s, rec) == \* it decides nothing: the record contains the balances afterwards
   LET r == rec.req
       debited  == IF r.op = "issue" THEN [s EXCEPT !.issued = rec.fromNow]
                   ELSE [s EXCEPT !.bal[From(r)] = rec.fromNow, !.nonce[From(r)] = r.nonce]
@@ -61,8 +61,8 @@ Move(s, rec) == \* it decides nothing: the record says what everybody has after
                   ELSE [debited EXCEPT !.bal[To(r)] = rec.toNow]
   IN [credited EXCEPT !.seq[r.tenant] = rec.seq]
 
-Refuse(s, rec) == s               \* a decision: it changes nothing but what the key shows
-Stays(k, upto) == k.lsn > upto    \* a decision: what is forgotten, goes; nothing else does
+Refuse(s, rec) == s               \* a decision: a rejection changes only the outcome of its key
+Stays(k, upto) == k.lsn > upto    \* a decision: only evicted keys are removed
 
 Apply(s, lsn, at, rec) ==
   CASE rec.kind = "moved"   -> Remember(Move(s, rec), lsn, at, rec)
@@ -76,22 +76,22 @@ RECURSIVE Fold(_, _)
 Fold(l, n) == IF n = 0 THEN Empty ELSE ApplyAll(Fold(l, n - 1), n, l[n].at, l[n].recs)
 
 -----------------------------------------------------------------------------
-(* The decisions: what the mutants of MCWallet replace.                       *)
+(* Decisions of the design. The mutants of MCWallet replace them.             *)
 
 Found(r)          == {i \in DOMAIN st.keys : st.keys[i].key = KeyOf(r)}
-Same(k, r)        == k.asked = Asked(r)   \* what a key shows is for who asks for the same
-Sane(r)           == r.from # r.to        \* nobody pays himself
+Same(k, r)        == k.asked = Asked(r)   \* the outcome of a key is returned only for the same request
+Sane(r)           == r.from # r.to        \* from and to are different accounts
 Ahead(asked, next) == asked > next
 Used(asked, next)  == asked < next
 Short(has, amount) == has < amount
-Stored(problem)   == problem # "ahead"    \* a nonce that is ahead may become right: its key keeps nothing
-Room              == Len(st.keys) < MaxKeys \* no key leaves before its time to make room
+Stored(problem)   == problem # "ahead"    \* a nonce that is ahead may become valid: no outcome is stored
+Room              == Len(st.keys) < MaxKeys \* a key is never evicted before its TTL to make room
 Expired(k)        == k.at + TTL <= now
-Forgot(upto)      == <<[kind |-> "forgot", upto |-> upto]>> \* forgetting is a record
-Waits(what)       == Len(log)             \* an answer waits for all that it may tell of, a refusal too
-MayLeave          == folded               \* until that is folded
+Forgot(upto)      == <<[kind |-> "forgot", upto |-> upto]>> \* an eviction is a record
+Waits(what)       == Len(log)             \* an answer, also a rejection, waits for every frame that it depends on
+MayLeave          == folded               \* until that frame is folded
 MayFollow         == durable
-Show(lsn)         == log[lsn].recs[1]     \* an answer is what its record says
+Show(lsn)         == log[lsn].recs[1]     \* an answer is rendered from its record
 Recovered(l)      == Fold(l, Len(l))
 
 -----------------------------------------------------------------------------
@@ -116,7 +116,7 @@ Blank(what)        == [what |-> what, lsn |-> 0, next |-> 0, after |-> 0]
 Emit(recs) == /\ log' = Append(log, [at |-> now, recs |-> recs])
               /\ st' = ApplyAll(st, Len(log) + 1, now, recs)
 
-\* A reply is held. Of what a failed flush may have lost nobody knows: then the client asks again.
+\* A reply is held. If a failed flush may have lost its frame, the outcome is unknown and the client retries.
 Hold(c, reply) == client' = [client EXCEPT ![c] = IF failed /\ reply.after > durable THEN @
                                                   ELSE [@ EXCEPT !.ph = "held", !.reply = reply]]
 
@@ -149,7 +149,7 @@ Step(c) ==
      IF ~Sane(r) THEN Hold(c, Blank("bad")) /\ UNCHANGED <<log, st>>
      ELSE IF Found(r) # {} THEN Replay(c, st.keys[Max(Found(r))])
      ELSE IF ~Room THEN Hold(c, Blank("full")) /\ UNCHANGED <<log, st>>
-     ELSE ~failed /\ Decide(c, r) \* else unavailable, and asked again
+     ELSE ~failed /\ Decide(c, r) \* otherwise unavailable: the client retries
   /\ UNCHANGED <<durable, folded, now, failed, said, spent>>
 
 Leave(c) ==
@@ -161,7 +161,7 @@ Leave(c) ==
   /\ client' = [client EXCEPT ![c] = [ph |-> "idle", req |-> Nobody, reply |-> NoReply]]
   /\ UNCHANGED <<log, durable, folded, st, now, failed, spent>>
 
-Sync == \* also of a flush that was only given up
+Sync == \* also of a flush that only took too long
   /\ durable < Len(log) /\ \E n \in (durable + 1)..Len(log) : durable' = n
   /\ UNCHANGED <<log, folded, st, now, failed, client, said, spent>>
 
@@ -190,7 +190,7 @@ LosePatience(c) ==
   /\ client' = [client EXCEPT ![c].ph = "asked", ![c].reply = NoReply]
   /\ UNCHANGED <<log, durable, folded, st, now, failed, said>>
 
-Begin == \* what survived is the log, and its fold the state
+Begin == \* the log survives, and the state is its fold
   /\ \E n \in durable..Len(log) :
        LET l == SubSeq(log, 1, n) IN
        /\ log' = l /\ durable' = n /\ folded' = n /\ st' = Recovered(l)
@@ -216,7 +216,7 @@ LiveSpec == Spec /\ WF_vars(Progress) /\ WF_vars(Restart)
 -----------------------------------------------------------------------------
 (* Money.                                                                     *)
 
-\* M1. What was issued is somewhere, or burned.
+\* M1. All issued money is in an account, or burned.
 Conservation == Sum(st.bal, Accounts) + st.burned = st.issued
 
 NonNegative == \A a \in Accounts : st.bal[a] >= 0
@@ -232,10 +232,10 @@ NonceExact == \A a \in Accounts :
   /\ st.nonce[a] = Cardinality(Debits(a))
   /\ \A n \in Debits(a) : Req(n).nonce = Cardinality({m \in Debits(a) : m <= n})
 
-\* M3. A tenant's movements are numbered without a gap.
+\* M3. The movements of a tenant are numbered without gaps.
 SeqExact == \A n \in Moves : log[n].recs[1].seq = Cardinality({m \in Moves : m <= n /\ Req(m).tenant = Req(n).tenant})
 
-\* What was asked under one key is done once: within its time, and a debit for ever.
+\* A request under one key takes effect once within its TTL, and a debit once for ever.
 AtMostOnce == \A m, n \in Moves : m < n /\ Req(m) = Req(n) => Req(n).op = "issue" /\ log[n].at >= log[m].at + TTL
 
 Money(s) == <<s.bal, s.nonce, s.seq, s.issued, s.burned>>
@@ -246,39 +246,39 @@ RefusedChangesNothing == [][Len(log') > Len(log) /\ log'[Len(log')].recs[1].kind
 Forgets(n) == {log[n].recs[i].upto : i \in {j \in DOMAIN log[n].recs : log[n].recs[j].kind = "forgot"}}
 Far        == Max({0} \cup UNION {Forgets(n) : n \in DOMAIN log})
 
-\* A key gets a second outcome only when the first has had its time, and a record says that it is forgotten.
+\* A key gets a second outcome only after the TTL of the first, and after a record that evicts it.
 OneOutcomePerKey == \A m, n \in Outcomes : m < n /\ <<Req(m).tenant, Req(m).key>> = <<Req(n).tenant, Req(n).key>> =>
   /\ log[n].at >= log[m].at + TTL
   /\ \E f \in (m + 1)..(n - 1) : \E upto \in Forgets(f) : upto >= m
 
-\* I1, I2. The window holds the outcomes of all frames after the last that is forgotten, in their order.
+\* I1, I2. The window contains the outcomes of all frames after the last evicted one, in order.
 WindowExact == LET held == {n \in Outcomes : n > Far} IN
   /\ {st.keys[i].lsn : i \in DOMAIN st.keys} = held
   /\ \A i, j \in DOMAIN st.keys : i < j => st.keys[i].lsn < st.keys[j].lsn
 
-\* I3. No more keys are held than there is room for.
+\* I3. The window has at most MaxKeys keys.
 WindowBounded == Len(st.keys) <= MaxKeys
 
 \* Live and recovered state are equal.
 StateIsFold == st = Fold(log, Len(log))
 
-\* A refusal that a key keeps for ever is not of a nonce that may become right.
+\* A stored rejection never concerns a nonce that may become valid.
 OnlyUsedIsStored == \A n \in Outcomes : Is(n, "refused") => Req(n).nonce <= log[n].recs[1].next
 
 (* Answers.                                                                   *)
 
 Shown == {a \in said : a.what = "record"}
 
-\* All answers to one request, asked again under its key, are one answer, within the key's time.
+\* All answers to retries of one request are equal within the TTL of its key.
 IdenticalOutcome == \A a, b \in {x \in said : x.what # "conflict" /\ x.what # "ahead"} :
   a.req = b.req /\ <<a.lsn, a.rec>> # <<b.lsn, b.rec>> =>
     /\ a.lsn # b.lsn /\ a.lsn \in DOMAIN log /\ b.lsn \in DOMAIN log
     /\ log[Max({a.lsn, b.lsn})].at >= log[CHOOSE n \in {a.lsn, b.lsn} : n # Max({a.lsn, b.lsn})].at + TTL
 
-\* An answer is about what was asked, and about nobody else's business.
+\* An answer is about its request, and about the tenant of its caller.
 AnswersItsRequest == \A a \in Shown : a.rec.req.tenant = a.req.tenant /\ Asked(a.rec.req) = Asked(a.req)
 
-\* Whatever was told is so by what is durable, and no crash takes it back.
+\* Every answer follows from durable frames, so no crash revokes it.
 TellsDurable == \A a \in said :
   /\ a.after <= durable
   /\ a.what = "record"   => a.lsn <= durable /\ log[a.lsn].recs[1] = a.rec
@@ -286,12 +286,12 @@ TellsDurable == \A a \in said :
   /\ a.what = "conflict" => \E n \in 1..durable : /\ n \in Outcomes /\ Req(n) # a.req
                                                   /\ Req(n).tenant = a.req.tenant /\ Req(n).key = a.req.key
 
-\* The follower knows what was told.
+\* The read model has every frame that was acknowledged.
 TellsFolded == \A a \in said : a.after <= folded
 
 \* N1.
 Ordered == folded <= durable /\ durable <= Len(log)
 
-\* Everybody who asked hears what became of it.
+\* Every request gets an answer.
 Answered == \A c \in Clients : client[c].ph # "idle" ~> client[c].ph = "idle"
 =============================================================================

@@ -144,7 +144,7 @@ func playWith(t *testing.T, path string, l admission.Limits) {
 			for range number(1) {
 				next, bytes := a.NextPart()
 				a.Pass(next, bytes)
-				fmt.Fprintf(&out, "slot %d goes on with %d\n", next.Slot(), bytes)
+				fmt.Fprintf(&out, "slot %d continues with %d\n", next.Slot(), bytes)
 			}
 		case "charge":
 			a.Pass(types.NewTicket(uint32(number(1)), uint32(number(2))), number(3))
@@ -161,12 +161,12 @@ func playWith(t *testing.T, path string, l admission.Limits) {
 		}
 		for a.Ripe() {
 			next, waited := a.Next(now)
-			fmt.Fprintf(&out, "slot %d goes, after %v\n", next.Slot(), waited)
+			fmt.Fprintf(&out, "slot %d is admitted after %v\n", next.Slot(), waited)
 		}
 		if err := a.Check(); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&out, "out %d, waiting %d, taken back %d\n", a.Out(types.FacetWallet)+a.Out(types.FacetQuery), a.Waiting(), a.Taken())
+		fmt.Fprintf(&out, "out %d, waiting %d, revoked %d\n", a.Out(types.FacetWallet)+a.Out(types.FacetQuery), a.Waiting(), a.Taken())
 		return out.String()
 	})
 }
@@ -352,7 +352,7 @@ func TestMatchesModel(t *testing.T) {
 					}
 				}
 				if int(a.Taken()) != m.Taken {
-					t.Fatalf("%d taken back, the twin says %d", a.Taken(), m.Taken)
+					t.Fatalf("%d revoked, the model has %d", a.Taken(), m.Taken)
 				}
 			},
 		})

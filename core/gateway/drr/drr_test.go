@@ -54,7 +54,7 @@ func TestTranscript(t *testing.T) {
 			for range number(1) {
 				place, ok := q.Next()
 				if !ok {
-					order = append(order, "nobody")
+					order = append(order, "none")
 					break
 				}
 				order = append(order, strconv.Itoa(int(place)))

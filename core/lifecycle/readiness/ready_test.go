@@ -47,12 +47,12 @@ func TestTranscript(t *testing.T) {
 			r = readiness.New(now, span(w[1]), bits(t, w[2:]))
 		case "well":
 			r.AwaitUpstreams(^bits(t, w[1:]))
-		case "meet":
+		case "satisfy":
 			r.Satisfy(condition(w[1]))
-		case "miss":
+		case "unsatisfy":
 			r.Unsatisfy(condition(w[1]))
-		case "ail", "heal":
-			r.SetDegraded(condition(w[1]), w[0] == "ail")
+		case "degrade", "recover":
+			r.SetDegraded(condition(w[1]), w[0] == "degrade")
 		case "tick":
 			now = now.Add(span(w[1]))
 			r.Tick(now)

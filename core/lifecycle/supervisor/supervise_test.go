@@ -69,7 +69,7 @@ func TestTranscript(t *testing.T) {
 		}
 		if strings.HasSuffix(w[0], "down") {
 			if due, any := s.Due(); any {
-				lines = append(lines, fmt.Sprintf("rests, due in %v", time.Duration(due-now)))
+				lines = append(lines, fmt.Sprintf("backs off, due in %v", time.Duration(due-now)))
 			}
 		}
 		if s.CrashLoop(now) {
@@ -169,7 +169,7 @@ func agrees(t *rapid.T, now types.Instant, s supervisor.Supervisor, m *twin.Supe
 			t.Fatalf("%v: up %v, down %v, restarts %d; the twin says %+v", c, s.IsUp(c), s.IsDown(c), s.Restarts(c), k)
 		}
 		if k.Is == "resting" && (k.Until <= now || k.Until > now+5e9) { // what remains of at most Cap
-			t.Fatalf("S2: %v rests for %v", c, time.Duration(k.Until-now))
+			t.Fatalf("S2: %v backs off for %v", c, time.Duration(k.Until-now))
 		}
 	}
 	if s.CrashLoop(now) != troubled {
@@ -222,7 +222,7 @@ func TestBackoff(t *testing.T) {
 		wantLow, wantHigh := min(5*time.Second, least<<failures), min(5*time.Second, most<<failures)
 		slack := (wantHigh - wantLow) / 100
 		if low < wantLow || low > wantLow+slack || high > wantHigh || high < wantHigh-slack {
-			t.Errorf("after %d failures: rests of %v to %v, want %v to %v", failures, low, high, wantLow, wantHigh)
+			t.Errorf("after %d failures: backoffs of %v to %v, want %v to %v", failures, low, high, wantLow, wantHigh)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-# Where no time is allowed for giving up, it is done all the same, and counted.
+# With an abort time of 0 the requests are still aborted, and counted.
 > with abort 0s
 > ready
 > arrive wallet 0.1 ann 7

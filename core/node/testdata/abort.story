@@ -1,4 +1,4 @@
-# A drain that cannot finish gives up at its deadline, and says how much.
+# A drain that cannot finish aborts requests at its deadline, and reports how many.
 > ready
 > arrive wallet 0.1 ann 7
 0.1 goes

@@ -1,10 +1,10 @@
-# Nothing is admitted before the node serves.
+# No request is admitted before the node serves.
 > arrive wallet 0.1 ann
 0.1: unavailable, for not_serving
 > ready
 
-# Two permits a facet. Who comes third waits, no longer than 25 ms, and is told why it was
-# in vain; a facet that is full keeps nothing of another.
+# Two permits per facet. The third request waits for at most 25 ms, and is then rejected
+# with the reason; a full facet does not block another one.
 > arrive wallet 0.2 ann 7
 0.2 goes
 > arrive wallet 1.1 ann 7
@@ -21,8 +21,8 @@ in 25ms: true
 0.3: busy, for queue_timeout, after 25ms
 > settle 0.2
 
-# Classes take turns, each for as many quanta as its weight says; and each caller is told
-# which bound refuses him.
+# Classes take turns, each for as many quanta as its weight; each rejection has its limit
+# as the reason.
 > arrive wallet 0.4 bob
 > arrive wallet 4.1 cy
 > arrive wallet 5.1 dan
@@ -36,7 +36,7 @@ in 25ms: true
 > settle 2.1
 4.1 goes
 
-# A route has as many as it may.
+# A route has at most its limit of requests.
 > arrive query 9.1 ann 7 /1
 9.1 goes
 > arrive query 10.1 ann 7 /1
@@ -45,7 +45,7 @@ in 25ms: true
 > arrive query 10.2 ann 7 /1
 10.2 goes
 
-# A drain takes nobody in, and lets nobody wait; who is at work goes on.
+# A drain admits no request and rejects the waiting ones; requests in progress continue.
 > drain
 6.1: unavailable, for not_serving
 7.1: unavailable, for not_serving

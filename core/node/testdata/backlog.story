@@ -1,5 +1,5 @@
-# What is decided and not durable is bounded in bytes; past the bound a write is told
-# to come back, and the disk's progress makes room.
+# The bytes that are decided and not durable have a limit. Beyond it writes are rejected
+# with Retry-After, until the disk has made progress.
 > with backlog 2560
 > ready
 > issue k1 ann 1

@@ -1,4 +1,4 @@
-# Each for itself: what cannot be done is refused, and the rest is done.
+# A batch that is not atomic: invalid items are rejected, and the others take effect.
 > ready
 > batch b1 each issue ann 10, transfer ann bob 40 1, transfer ann bob 4 9, transfer ann bob 4 1
 frame @3: batched posted rejected(insufficient_funds) rejected(nonce_conflict) posted

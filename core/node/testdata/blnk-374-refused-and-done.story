@@ -1,5 +1,5 @@
-# What is refused is not done as well: the second burn of the same money is refused,
-# asked again it is refused with the same words, and nothing moves either time.
+# A rejected burn has no effect: the second burn of the same money is rejected, a retry
+# gets the same bytes, and no money moves.
 > ready
 > issue k1 ann 10
 frame @3: posted

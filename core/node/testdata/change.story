@@ -1,5 +1,5 @@
-# Fewer permits: who is at work stays, and nobody new goes before there is room. A smaller
-# queue: who waits stays.
+# Fewer permits: requests in progress stay, and no new one is admitted before there is
+# room. A smaller queue: waiting requests stay.
 > ready
 > arrive wallet 0.1 ann 7
 0.1 goes
@@ -16,7 +16,7 @@
 > settle 2.1
 > settle 3.1
 
-# More permits: who waits goes at once.
+# More permits: waiting requests are admitted at once.
 > arrive wallet 0.2 ann 7
 0.2 goes
 > arrive wallet 1.2 ann 7
@@ -25,7 +25,7 @@
 > settle 0.2
 > settle 1.2
 
-# A class without weight is not served: who waits is told so, at once.
+# A class with the weight 0 is not served: its waiting requests are rejected at once.
 > arrive wallet 0.3 ann 7
 0.3 goes
 > arrive wallet 1.3 ann 7
@@ -43,8 +43,8 @@
 > settle 3.3
 > change anon=1
 
-# What was used stays used: of three, two were; of five, three are left, whatever comes back
-# in what time.
+# The used part of a quota stays used: two of three were used, so three of five are left,
+# whatever the new rate.
 > change 1=key/1/1s/3
 > arrive wallet 0.4 ann 7
 0.4 goes; rule 1 has 2 left
@@ -56,7 +56,7 @@
 > arrive wallet 0.6 ann 7
 0.6 goes; rule 1 has 2 left
 > settle 0.6
-# Of a smaller burst no more is believed: nobody owes for what he was let have.
+# With a smaller burst the used part is cut to it: no caller owes for what was admitted.
 > change 1=key/1/1s/1
 > arrive wallet 0.7 ann 7
 0.7: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 1s
@@ -65,13 +65,13 @@ frame @3:
 > arrive wallet 0.7 ann 7
 0.7 goes; rule 1 has 0 left
 > settle 0.7
-# A quota that is gone counts nobody.
+# A removed quota counts no request.
 > change 1=none
 > arrive wallet 0.8 ann 7
 0.8 goes
 > settle 0.8
 
-# A route has as many as it may: those that were there before count.
+# A new limit of a route counts the requests that are in progress.
 > arrive wallet 0.9 ann 7 /4
 0.9 goes
 > change route4=1
@@ -82,7 +82,7 @@ frame @3:
 1.9 goes
 > settle 1.9
 
-# What is with an endpoint that is gone is heard out, and tried again elsewhere.
+# A request at a removed endpoint is completed, and retried at another one if it fails.
 > pick 0
 7: endpoint 0, picked; again false
 > change up0=2
@@ -100,7 +100,7 @@ frame @3:
 > pick 9
 7: endpoint 0, no_healthy_endpoint; again false
 
-# Where no endpoint stays it may be another service: nothing is sent on to it.
+# If no endpoint stays, it may be another service: no request is retried there.
 > change up0=1
 > pick 0
 7: endpoint 0, picked; again false
@@ -110,7 +110,7 @@ frame @3:
 > pick 0
 7: endpoint 1, picked; again false
 
-# What the node was not made for it does not take.
+# A policy that exceeds the limits of the start is rejected.
 > change permits=4 queue=1
 gate: more permits for money than replies that the node was started to hold: 4, and it holds 3
 > change permits=2 queue=400

@@ -1,5 +1,5 @@
-# A journal that lost what was durable is read, and not written: the loss is named, and
-# what is whole stays readable.
+# A journal that lost durable frames is read, and not written: the loss is reported, and
+# intact frames stay readable.
 > damaged
 start http
 start admin

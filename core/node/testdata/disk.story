@@ -1,4 +1,4 @@
-# A flush that takes long stops writes; reads go on; its end brings them back.
+# A slow flush stops writes; reads continue; its end resumes writes.
 > ready
 > issue k1 ann 10
 frame @3: posted
@@ -19,7 +19,7 @@ reply 4 after @3: see @3.0, replayed
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
 
-# A full disk is the same, and ends by itself.
+# A full disk stops writes too, and resumes them when there is space.
 > room 5
 > issue k2 ann 1
 reply 5 after @0: unavailable
@@ -31,8 +31,8 @@ finished 0, refused 0, aborted 0
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
 
-# A flush that fails is never believed again: what was in it is unknown, what was
-# known before is still told, and nothing new is written.
+# After a failed flush the outcomes in it are unknown, durable outcomes are still
+# returned, and nothing new is written.
 > issue k3 ann 1
 frame @4: posted
 > issue k4 ann 1
@@ -52,7 +52,7 @@ reply 10 after @0: unavailable
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
 finished 0, refused 0, aborted 0
 
-# A configuration that was read and is not applied is told of, and changes nothing else.
+# A configuration that was rejected is reported, and changes nothing else.
 > reloaded failed
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed has config_rejected]
@@ -62,7 +62,7 @@ finished 0, refused 0, aborted 0
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
 finished 0, refused 0, aborted 0
 
-# A frame that a reader could not read degrades the node until its restart.
+# An unreadable frame degrades the node until its restart.
 > unreadable
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]

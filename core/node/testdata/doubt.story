@@ -1,5 +1,5 @@
-# A clock that leaps two hours, and that the kernel does not vouch for, is not believed:
-# no key expires while that lasts.
+# A clock that jumps two hours ahead, and that the kernel does not report as synchronized,
+# is not trusted: no key expires meanwhile.
 > ready
 > issue k1 ann 1
 frame @3: posted
@@ -18,7 +18,7 @@ reply 3 after @3: see @3.0, replayed
 > issue k2 ann 1
 frame @5: posted
 
-# Told to, it is believed.
+# After a confirmation by the operator it is trusted.
 > durable 5
 > folded 5
 reply 4 after @5: see @5.0

@@ -1,5 +1,5 @@
-# The machine's clock is behind the node's time, which goes on from the journal's at the next
-# start. If the node is told to end, the time is journaled, so that the next start does not
+# The clock of the machine is behind the time of the node, which continues from the
+# journal at the next start. A drain journals the time, so that the next start does not
 # read an earlier one.
 > ready
 > issue k1 ann 10

@@ -1,4 +1,4 @@
-# A drain takes no word about keys either: not even what would change nothing.
+# A drain rejects commands about keys too, even those without an effect.
 > ready
 > grant 8 1 7 1
 frame @3: key_created

@@ -1,4 +1,4 @@
-# A drain takes nothing new, finishes what is in, and stops.
+# A drain rejects new requests, finishes those in progress, and stops.
 > ready
 > arrive wallet 0.1 ann 7
 0.1 goes

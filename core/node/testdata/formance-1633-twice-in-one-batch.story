@@ -1,5 +1,5 @@
-# The same ref twice in one batch: the first has it, and the second is told so. Of all or
-# nothing there is nothing: nobody has the ref then, so nobody is told who has it.
+# The same ref twice in one batch: the first item uses it, and the second is rejected. An
+# atomic batch has no effect: no record uses the ref, so none is named.
 > with window 16
 > ready
 > batch b1 each issue ann 10 *inv-1, issue ann 10 *inv-1

@@ -1,5 +1,5 @@
-# A request that timed out leaves its key taken: the duplicate that comes after finds
-# the first outcome, and does nothing a second time.
+# The key of a request that timed out stays used: a later duplicate gets the first
+# outcome, and has no second effect.
 > ready
 > issue k1 ann 10
 frame @3: posted

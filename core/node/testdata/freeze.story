@@ -1,5 +1,5 @@
-# Nothing leaves a frozen account, and what comes in comes in. What was refused is asked
-# again under the same key, for it may become right.
+# A frozen account rejects debits and accepts credits. The rejection is not stored,
+# because a retry with the same key may succeed.
 > with window 16
 > ready
 > issue k1 ann 10

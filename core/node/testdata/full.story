@@ -1,4 +1,5 @@
-# Three replies may wait, one of them for somebody else's outcome; the fourth is busy.
+# Three replies may be held, one of them for the outcome of another request; the fourth
+# request is busy.
 > ready
 > issue k1 ann 10
 frame @3: posted
@@ -16,7 +17,7 @@ reply 8 after @0: busy
 > find k1
 reply 9 after @0: busy
 
-# Who leaves is told nothing; what was decided stands.
+# A client that disconnects gets no reply; the outcome stays.
 > cancel 2
 > durable 3
 > folded 3
@@ -27,7 +28,8 @@ reply 10 after @3: see @3.0, replayed
 > durable 4
 > folded 4
 
-# Who waits too long is told that nobody knows; a second caller, that the first is at it.
+# A request that waits too long gets outcome_unknown; a second one with the key gets
+# in_progress.
 > issue k4 ann 1
 frame @5: posted
 > issue k4 ann 1

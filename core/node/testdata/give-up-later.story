@@ -1,4 +1,4 @@
-# Told in a drain, it ends that; told when nothing is in, it has nothing to cut.
+# An abort ends a drain; without requests in progress it has nothing to abort.
 > ready
 > issue k1 ann 10
 frame @3: posted

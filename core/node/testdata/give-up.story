@@ -1,4 +1,4 @@
-# Told to give up at once, it does, and waits only for what it cut.
+# An immediate abort waits only for the requests that it aborts.
 > ready
 > arrive wallet 0.1 ann 7
 0.1 goes

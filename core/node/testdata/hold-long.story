@@ -1,4 +1,4 @@
-# A hold that outlives all keys ends by itself, when nothing else comes.
+# A hold that lasts longer than all keys expires without another event.
 > ready
 > issue k1 ann 10
 frame @3: posted

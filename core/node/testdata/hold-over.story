@@ -1,5 +1,5 @@
-# A hold whose time is over is ended before anything is decided about its account,
-# whatever the sweep has done: in the same frame.
+# A hold that is due expires in the frame of the next decision about its account, before
+# it, even without a sweep.
 > with window 16
 > ready
 > after 10ms
@@ -25,6 +25,6 @@ reply 4 after @5: see @5.0
 reply 5 after @6: see @6.1
 reply 6 after @7: see @7.0
 
-# The sweep ends it when nobody asks.
+# Without requests the sweep expires it.
 > after 2500ms
 frame @8: hold_expired

@@ -1,4 +1,4 @@
-# What is held cannot be spent; a part of it is captured, and the rest is free again.
+# A held amount cannot be spent; a capture takes a part, and the rest is available again.
 > with window 16
 > ready
 > issue k1 ann 10

@@ -1,6 +1,6 @@
 # The node is degraded while the index does not follow: after a start until the index has
 # caught up, and from the end of the index until it has caught up again. Reads and writes
-# that do not need the index go on.
+# that do not need the index continue.
 > ready
 > status
 ready: ready yes, for read yes, reads yes, writes yes []

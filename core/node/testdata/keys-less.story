@@ -1,5 +1,5 @@
-# Nobody gives what he has not, and a first key of the node's own is no caller's to give; who
-# administers may end any of them.
+# A key can grant only what it has, and no caller can create a bootstrap key; an
+# administrator can revoke any key.
 > ready
 > grant 9 1 7 1 admin
 frame @3: key_created
@@ -21,7 +21,7 @@ frame @5: key_revoked
 > folded 5
 reply 6 after @5: see @0.0
 
-# Nor looks for what he may not read.
+# A look-up needs the scope read.
 > find k1
 reply 7 after @5: forbidden
 > find k1 ^9

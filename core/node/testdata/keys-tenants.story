@@ -1,4 +1,5 @@
-# An administrator has the keys of its own tenant, and of no other, whatever tenant it says.
+# An administrator manages the keys of its own tenant, and of no other, whatever tenant it
+# names.
 > ready
 > grant 9 2 7 1
 frame @3: key_created
@@ -14,7 +15,7 @@ reply 5 after @3: not_found
 > revoke 9 9 1
 reply 6 after @3: forbidden
 
-# A quarter of four keys is one, and the last is for the node's own.
+# A tenant has a quarter of the four keys, and the last is reserved for the bootstrap key.
 > grant 11 2 9 2
 reply 7 after @3: limits_exceeded
 > grant 11 1 7 1
@@ -25,20 +26,20 @@ frame @4: key_created
 reply 8 after @4: see @0.0
 reply 9 after @4: limits_exceeded
 
-# From the default tenant everybody's.
+# An administrator of the default tenant manages the keys of all tenants.
 > revoke 9 7 1
 frame @5: key_revoked
 > durable 5
 > folded 5
 reply 10 after @5: see @0.0
 
-# A key that is known needs no room, and a first key that is there no second.
+# A known key needs no room, and there is one bootstrap key.
 > grant 9 2 7 1
 reply 11 after @5: see @0.0
 > enrol 13
 reply 12 after @5: limits_exceeded
 
-# On a full disk nothing new is written of keys; what is done is done.
+# On a full disk no key is created or revoked; known outcomes are returned.
 > room 5
 > grant 12 1 7 1
 reply 13 after @0: unavailable

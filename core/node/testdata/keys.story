@@ -1,4 +1,4 @@
-# A key that another made; when it is revoked it is nobody's in the very next step.
+# A key that another key created; a revocation takes effect in the next step.
 > ready
 > grant 8 1 7 1
 frame @3: key_created
@@ -16,7 +16,7 @@ reply 3 after @4: see @0.0
 reply 4 after @5: see @0.0
 reply 5 after @5: forbidden
 
-# What was done is done once; what is not there is not found.
+# A repeated creation or revocation has no second effect; an unknown key is not found.
 > revoke 8 7 1
 reply 6 after @5: see @0.0
 > revoke 5 7 1
@@ -24,7 +24,7 @@ reply 7 after @5: not_found
 > grant 9 2 7 1
 reply 8 after @5: see @0.0
 
-# The node's own key is replaced when its file was lost.
+# The bootstrap key is replaced if its file was lost.
 > instead 6 1
 frame @6: key_revoked bootstrap_key_created
 > durable 6

@@ -1,5 +1,5 @@
-# A key leaves the window when the index has it, and half of the window is too much. Then
-# whoever asks must have asked the index, after it had what was forgotten.
+# An indexed key is evicted if the window is more than half full. Then a request needs a
+# read of the index that includes the evicted keys.
 > ready
 > issue k1 ann 10
 frame @3: posted
@@ -27,7 +27,8 @@ frame @7: posted keys_forgotten
 reply 9 after @5: see @5.0
 > find k9
 reply 10 after @0: not_found
-# A look-up that asked the index too early is sent back as well; one that it told finds.
+# A look-up with an index read that is too old is repeated; with a newer one it finds the
+# outcome.
 > find k1 <@2
 reply 11 after @0: look again
 > find k1 =@3

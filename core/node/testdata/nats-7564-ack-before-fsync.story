@@ -1,5 +1,5 @@
-# A reply leaves when all that it tells of is durable and folded: not when it is
-# decided, not when it is written, not when the disk alone has it.
+# A reply is sent when every frame that it depends on is durable and folded: not when it
+# is decided, written or synced.
 > ready
 > issue k1 ann 10
 frame @3: posted

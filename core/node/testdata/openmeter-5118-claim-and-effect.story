@@ -1,5 +1,5 @@
-# A flush fails: whoever claimed its keys is told that nobody knows, and a retry is
-# never shown a success that the disk may not have.
+# A flush fails: the requests of its keys get outcome_unknown, and a retry never gets a
+# success that the disk may not have.
 > ready
 > issue k1 ann 10
 frame @3: posted

@@ -1,5 +1,4 @@
-# Healthy flushes that follow one another do not add up to a stall: each is timed from
-# its own beginning.
+# Consecutive fast flushes do not add up to a stall: each is timed from its own begin.
 > ready
 > issue k1 ann 1
 frame @3: posted

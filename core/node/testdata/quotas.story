@@ -1,5 +1,5 @@
-# A quota says no at once, and when it is worth to come again. Those of others are not
-# touched by it.
+# A quota rejects at once, with the time to retry. The quotas of other subjects do not
+# change.
 > with quota peer/1/1s/1
 > with quota tenant/10/1s/2
 > ready
@@ -18,14 +18,14 @@ frame @3:
 0.2 goes; rule 1 has 0 left
 > settle 0.2
 
-# What is refused by one quota is not charged to another: tenant 7 has as much left.
+# A request that one quota rejects is not charged to another: tenant 7 has as much left.
 > arrive wallet 0.3 ann 7
 0.3: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 1s
 > arrive wallet 0.4 dan 7
 0.4 goes; rule 1 has 0 left
 
-# The quota of the instance refuses nobody at the door: it says when the next may go, and
-# classes take turns for that. What would wait for too long does not wait at all.
+# The quota of the instance paces the queue, and classes take turns. A request that would
+# wait for too long is rejected at once.
 > with quota none
 > with quota instance/1000/1s/1
 > ready
@@ -43,8 +43,8 @@ in 1ms: true
 > settle 2.1
 > settle 1.1
 
-# A tick that comes late keeps nobody waiting whom somebody else's arrival finds, also one
-# that is refused, and a part of a body.
+# A late tick delays no request: another arrival, also a rejected one or a part of a body,
+# admits what is due.
 > with quota peer/1/1h/1
 > ready
 > arrive wallet 0.1 eve 7
@@ -63,8 +63,8 @@ in 1ms: true
 > settle 1.1
 > settle 3.1
 
-# Whose turns are worth five times as much may wait so much longer, for two of theirs go
-# before one more stranger.
+# A class with five times the weight may wait longer: two of its requests are admitted
+# before one more anonymous request.
 > with quota none
 > with quota instance/150/1s/1
 > ready
@@ -84,7 +84,7 @@ in 1ms: true
 > after 7ms
 1.1 goes, after 21ms
 
-# A shadow refuses nobody, and says whom it would have refused.
+# A quota in shadow mode rejects nothing, and reports what it would have rejected.
 > with quota none
 > with quota key/1/1h/1/shadow
 > ready
@@ -94,7 +94,7 @@ in 1ms: true
 > arrive query 1.1 ida 7
 1.1 goes; shadows 1
 
-# Who is refused by any other bound is charged nothing.
+# A request that another limit rejects is charged nothing.
 > with quota none
 > with quota peer/1/1h/2
 > ready
@@ -105,7 +105,7 @@ in 1ms: true
 > arrive wallet 2.1 joy 7
 2.1 goes; rule 1 has 0 left
 
-# What one route's service bears is counted of all who ask for it, and of nothing else.
+# A quota of a route counts the requests of all callers to it, and no others.
 > with quota none
 > with quota route/1/1h/2
 > ready

@@ -1,4 +1,4 @@
-# What is told, and when.
+# Replies, and the time when they are sent.
 > ready
 > issue k1 ann 10
 frame @3: posted
@@ -11,7 +11,7 @@ reply 2 after @3: see @3.0
 > folded 4
 reply 3 after @4: see @4.0
 
-# The same key again is shown the same record; for something else it is refused.
+# A retry with the key gets the same record; another request with it is rejected.
 > transfer k2 ann bob 4 1
 reply 4 after @4: see @4.0, replayed
 > transfer k2 ann bob 5 1
@@ -19,7 +19,7 @@ reply 5 after @4: idempotency_conflict
 > transfer k3 ann bob 1 2
 frame @5: posted
 
-# What is refused for good is a record as well; a nonce ahead of its time is not.
+# A final rejection is a record too; that of a nonce that is ahead is not.
 > durable 5
 > folded 5
 reply 6 after @5: see @5.0
@@ -33,8 +33,7 @@ reply 8 after @6: see @6.0
 > transfer k4 ann bob 100 3
 reply 9 after @6: see @6.0, replayed
 
-# Four keys are all this window holds, until they have had their minute and the index
-# has them.
+# This window has four keys, until their minute has passed and the index has them.
 > issue k5 ann 1
 reply 10 after @0: unavailable
 > indexed 6

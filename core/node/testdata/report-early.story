@@ -1,5 +1,5 @@
-# A report begins when the node is told to end, though it serves on for a while. Who waits for his turn
-# and leaves was never in.
+# The report begins with the signal, although the node still serves. A waiting request of
+# a client that disconnects is not counted.
 > with lame_duck 1s
 > ready
 > arrive wallet 0.1 ann 7

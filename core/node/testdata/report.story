@@ -1,5 +1,5 @@
-# What is reported of a drain is what became of those who were in, and of those who came: each
-# once, and nobody who ended before.
+# The report of a drain counts the requests in progress and the new ones, each once, and
+# none that ended before.
 > ready
 > arrive wallet 0.1 ann 7
 0.1 goes
@@ -19,7 +19,7 @@
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
 
-# Who waited is told to go elsewhere, and so is who comes.
+# Waiting requests are rejected with 503, and new ones too.
 > drain
 2.1: unavailable, for not_serving
 stop http
@@ -30,7 +30,8 @@ stop http
 draining: ready no, for read no, reads no, writes no []
 finished 0, refused 2, aborted 0
 
-# Of those who were in, each tells what became of it; a word of an earlier use tells nothing.
+# Each request in progress reports its completion; an event of an earlier use of the slot
+# does not count.
 > settle 0.1
 > status
 draining: ready no, for read no, reads no, writes no []
@@ -47,7 +48,8 @@ finished 1, refused 3, aborted 0
 draining: ready no, for read no, reads no, writes no []
 finished 1, refused 3, aborted 1
 
-# Who is in when all is over is given up, until it says better.
+# Requests that are in progress at the end count as aborted, until they report another
+# completion.
 > down http
 > status
 stopped: ready no, for read no, reads no, writes no [needs http]

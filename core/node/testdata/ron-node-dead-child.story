@@ -1,5 +1,5 @@
-# A child that is not up is a named unmet dependency, also when it was up before. It
-# is started again after a rest; five times a minute are allowed.
+# A service that is not up is reported as an unmet dependency, also if it was up before.
+# It is restarted after a backoff; five restarts a minute are allowed.
 > ready
 > status
 ready: ready yes, for read yes, reads yes, writes yes []

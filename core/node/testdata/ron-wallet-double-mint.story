@@ -1,5 +1,5 @@
-# Four identical issues at once: looking the key up and committing are one step, so
-# one mints, and the others are shown what it did.
+# Four identical issues at once: the look-up of the key and the decision are one step, so
+# one issues, and the others get its outcome.
 > ready
 > issue k1 ann 10
 frame @3: posted

@@ -1,5 +1,5 @@
-# Two identical transfers at once: the key is looked up before the nonce, so the one
-# that comes second waits for the first outcome instead of meeting a used nonce.
+# Two identical transfers at once: the key is looked up before the nonce, so the second
+# one gets the first outcome instead of a rejection of a used nonce.
 > ready
 > issue k1 ann 10
 frame @3: posted

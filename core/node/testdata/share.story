@@ -1,5 +1,5 @@
-# One tenant may have two replies waiting of the three that there is room for: a third of
-# it is told to come back, whoever else asks is heard, and its own refusals are, too.
+# One tenant may have two of three held replies: its further requests are rejected as busy
+# until these replies are sent.
 > with share 2
 > ready
 > issue k1 ann 10

@@ -1,4 +1,4 @@
-# A drain waits for a journal that is slow, and not for one that has failed.
+# A drain waits for a slow journal, and not for a failed one.
 > ready
 > issue k1 ann 1
 frame @3: posted

@@ -1,5 +1,5 @@
-# A flush that takes longer than a journal may take is the end of writing: what came of what waited
-# for it nobody knows, until the disk says so after all.
+# A flush beyond the sync time-out stops writing: the outcomes that wait for it are
+# unknown, until the disk reports its end.
 > ready
 > issue k1 ann 1
 frame @3: posted

@@ -1,4 +1,4 @@
-# A node is ready when all it needs is there, and says what is missing.
+# A node is ready when all dependencies are available, and reports those that are missing.
 > status
 starting: ready no, for read no, reads no, writes no [needs journal needs key needs http needs admin needs sampler]
 finished 0, refused 0, aborted 0
@@ -33,9 +33,8 @@ reply 2 after @2: see @0.0
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
 
-# Where a route cannot be without its upstream, the node waits until that was well once,
-# with all that it serves. It is not asked again: one that dies later takes only what goes
-# to it.
+# If a route requires its upstream, the node is not ready before the upstream was healthy
+# once. It is not checked again: if it fails later, only its own requests fail.
 > with awaited 10
 > ready
 > status
@@ -63,7 +62,7 @@ finished 0, refused 0, aborted 0
 degraded: ready yes, for read yes, reads yes, writes yes [has no_healthy_endpoint]
 finished 0, refused 0, aborted 0
 
-# What a change has taken away is not waited for.
+# A removed upstream is not awaited.
 > with awaited 11
 > ready
 > probed 0 well

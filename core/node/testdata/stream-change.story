@@ -1,5 +1,5 @@
-# A change finds a part of a body that waits for its quota. It goes when it was told to, whatever
-# comes back in what time now; and while it waits it keeps out nobody who comes.
+# A part of a body waits for its quota while the policy changes. It continues at its old
+# time, whatever the new rate; meanwhile it delays no new request.
 > counts
 > with quota tenant/10000B/1s/10000
 > ready
@@ -20,7 +20,7 @@ in 228.8ms: true
 > settle 0.1 12288
 > settle 1.1 1
 
-# The same where the quota is gone meanwhile.
+# The same if the quota is removed meanwhile.
 > with quota none
 > with quota tenant/10000B/1s/10000
 > ready
@@ -37,8 +37,8 @@ in 228.8ms: true
 > settle 0.1 12288
 > settle 1.1 4096
 
-# And where another has come in its place, which has charged nothing of it: so nothing of that is
-# as good as free, and nothing is given back.
+# The same if another quota has taken its place: that quota has charged nothing for the
+# part, so nothing is returned to it.
 > with quota none
 > with quota tenant/10000B/1s/10000
 > ready
@@ -61,8 +61,8 @@ in 228.8ms: true
 > settle 2.1 4096
 > settle 3.1 1000
 
-# What the other has charged a body that was there before is charged as any is: while that waits it
-# keeps out nobody who comes, and it is given back.
+# A part that the new quota charges to an older body is charged like any other: while it
+# waits it delays no new request, and it is returned.
 > with quota none
 > with quota tenant/10000B/1s/10000
 > ready

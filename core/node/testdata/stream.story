@@ -1,5 +1,5 @@
-# Where nobody counts bytes, what streams goes on by quanta, at once: they are charged to
-# its flow, and that is all.
+# Without a quota of bytes a stream continues by quanta, at once: they are charged to its
+# flow.
 > counts
 > ready
 > arrive wallet 0.1 ann 7 +5000000000
@@ -10,12 +10,12 @@
 0.1 goes with 65536
 > settle 0.1 150000
 
-# Nothing is told of a request that was settled, and nothing of an earlier one.
+# A request that has ended gets no decision, and neither does an earlier use of its slot.
 > stream 0.1 32768
 > stream 0.0 1
 
-# A quota of bytes is charged a part of a body when it comes, and each further part before it
-# goes on. What the quota does not have is not refused: it waits until it has.
+# A quota of bytes is charged the first part of a body at admission, and each further part
+# before it continues. A part that exceeds the quota waits.
 > with quota tenant/10000B/1s/10000
 > ready
 > arrive wallet 0.1 ann 7 +9000
@@ -28,8 +28,8 @@
 > due
 in 200ms: true
 
-# It waits beside what comes: a small request of the same tenant has of what there is as well,
-# and what streams goes on when it was told to. So there may be one part more for each that is in.
+# A waiting part does not block a small request of the same tenant, and continues at its
+# time. So each request in progress may exceed the quota by one part.
 > after 100ms
 > arrive wallet 1.1 ann 7 +2000
 1.1 goes with 2000; rule 1 has 0 left
@@ -44,15 +44,15 @@ in 300ms: true
 > after 300ms
 0.1 goes with 1000
 
-# Abort midway: what was charged and has not gone is given back, once. Of 10000 that were charged to it
-# now 1000 have gone.
+# An abort returns the charged bytes that were not sent, once: of 10000 charged bytes 1000
+# were sent.
 > settle 0.1 1000
 > settle 0.1 0
 > arrive query 2.1 ann 7 +1
 2.1 goes with 1; rule 1 has 9999 left
 > settle 2.1 1
 
-# Of a body of which nobody knows how long it is nothing is charged when it comes.
+# A body of unknown length is charged nothing at admission.
 > after 10s
 frame @3:
 > arrive wallet 0.2 ann 7 +?
@@ -65,7 +65,7 @@ frame @3:
 0.2 goes with 1808
 > stream 0.2 200000
 
-# A part that waits is given back too when its client leaves.
+# A waiting part is returned too if the client disconnects.
 > due
 in 200ms: true
 > settle 0.2 10000
@@ -74,7 +74,7 @@ in 200ms: true
 > stream 0.3 1
 > settle 0.3 0
 
-# Who said more than he brought is given back the rest.
+# If a body is shorter than declared, the rest is returned.
 > with quota none
 > with quota tenant/10000000B/1s/100000
 > ready
@@ -87,8 +87,8 @@ in 200ms: true
 1.2 goes with 65536; rule 1 has 34464 left
 > settle 1.2 65536
 
-# What would take longer than the request has patience, which is a second here, is refused, and
-# when to come again is told.
+# A part that would wait beyond the deadline of the request, one second here, is rejected
+# with the time to retry.
 > with quota none
 > with quota tenant/1000B/1s/1
 > ready
@@ -100,8 +100,8 @@ in 200ms: true
 0.1: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 4.096s
 > settle 0.1 65536
 
-# A request that waited in vain is given back what it was charged, itself too; so is who
-# waited when a drain came.
+# A request that is rejected after it waited gets its charge back, the request itself too;
+# so does one that a drain rejects.
 > with quota none
 > with quota tenant/1/1h/4
 > with quota tenant/1000B/1h/4000
@@ -121,8 +121,8 @@ in 200ms: true
 > settle 1.1
 > settle 2.3
 
-# The quota of the instance paces parts of bodies and requests in turn: a 5 GiB upload keeps out
-# nobody. No part is larger than what it gives in half the time that others may wait.
+# The quota of the instance paces parts of bodies and requests in turn: a 5 GiB upload
+# blocks no request. A part has at most the bytes of half the time that others may wait.
 > with quota none
 > with quota instance/4096000B/1s/4096
 > ready
@@ -143,7 +143,7 @@ in 200ms: true
 > settle 1.1 4096
 > settle 2.1 100
 
-# Two tenants stream, one of them with two bodies: each has as much as the other.
+# Two tenants stream, one of them two bodies: each gets the same.
 > after 20ms
 > arrive wallet 3.1 ann 7 +?
 3.1 goes with 0
@@ -170,7 +170,7 @@ stop http
 3.1 goes with 32768
 > after 8ms
 
-# Who waits for his turn for longer than he has patience is told so, and given back his part.
+# A part that waits for its turn beyond the deadline is rejected, and returned.
 > with quota none
 > with quota instance/1000B/1s/1
 > with quota tenant/1B/1s/20000
@@ -189,7 +189,7 @@ frame @3:
 > settle 1.1
 > settle 0.1 4096
 
-# A drain that comes before a late tick lets what may go by now go.
+# A drain before a late tick admits the parts that are due.
 > with quota none
 > with quota instance/4096000B/1s/4096
 > ready

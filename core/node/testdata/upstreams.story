@@ -1,5 +1,5 @@
-# A request goes to the endpoint that has the least to do; one that fails is tried again, at
-# another; what was answered is over when the answer is whole.
+# A request goes to the endpoint with the fewest requests; a failed one is retried at
+# another endpoint; an attempt ends when its response is complete.
 > ready
 > pick 0
 7: endpoint 0, picked; again false
@@ -19,7 +19,7 @@
 > tried unsent
 7: endpoint 0, picked; again false
 
-# Where there is no other endpoint, the same one is tried again.
+# If there is no other endpoint, the same one gets the retry.
 > pick 1
 7: endpoint 0, picked; again false
 > tried failed
@@ -27,6 +27,6 @@
 > retry
 7: endpoint 0, picked; again false
 
-# How an upstream looks: one call is with it, and there was one retry.
+# The statistics of an upstream: one request in progress, and one retry.
 > look 1
 7: closed, 1 calls, 1 retries, 1 well, 0 out, 0 sick

@@ -1,5 +1,5 @@
-# The last frame is vouched for by another, a second later, when it is durable and nothing else
-# comes; that one by none.
+# If the node is idle for a second after the last frame is durable, a heartbeat frame
+# proves it; the heartbeat has no further one.
 > ready
 > issue k1 ann 1
 frame @3: posted
@@ -15,7 +15,7 @@ frame @4:
 > after 1s
 > after 1s
 
-# On a full disk nobody vouches; then somebody does.
+# On a full disk no heartbeat is written; it follows when there is space.
 > issue k2 ann 1
 frame @5: posted
 > durable 5
@@ -30,7 +30,8 @@ frame @6:
 > folded 6
 > after 1s
 
-# While the clock is ahead of the machine's, each second is on record: a restart must find it.
+# While the time is ahead of the clock of the machine, each second is journaled, so that a
+# restart finds it.
 > wall -10s
 > after 1s
 frame @7:

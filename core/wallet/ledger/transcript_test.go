@@ -254,7 +254,7 @@ func refused(why event.Problem, r *record.Record) string {
 		after += fmt.Sprintf(" Nonce %d is next.", r.Nonce)
 	}
 	if why.Stored() {
-		after += " For ever."
+		after += " Stored."
 	}
 	return after
 }
