@@ -64,7 +64,7 @@ func (p *ledgerPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch q := r.URL.Query(); {
 	case r.URL.Path == "/v1/usage":
-		answer(200, `{"from":"2026-01-01T00:00:00.000Z","to":"2026-01-02T00:00:00.000Z","usage":[],"sealed_to":"2026-01-03T00:00:00.000Z","as_of":"2026-01-03T00:00:00.000Z"}`)
+		answer(200, `{"tenant":"default","from":"2026-01-01T00:00:00.000Z","to":"2026-01-02T00:00:00.000Z","usage":[],"sealed_to":"2026-01-03T00:00:00.000Z","as_of":"2026-01-03T00:00:00.000Z"}`)
 	case r.URL.Path == "/v1/usage-slices":
 		answer(200, `{"slices":[`+strings.Join(p.slices, ",")+`],"sealed_to":"2026-01-03T00:00:00.000Z","as_of":"2026-01-03T00:00:00.000Z"}`)
 	case r.URL.Path == "/v1/balance":
