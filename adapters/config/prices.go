@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strings"
 
 	"macronode/core/accounting"
@@ -91,6 +92,12 @@ func (c *Config) usagePrice(at int, refuse refuser) {
 		}
 	}
 	tiered := p.Model == "graduated" || p.Model == "volume"
+	mayBeBytes := strings.HasPrefix(p.Dimension, "bytes") || strings.HasPrefix(p.Dimension, "custom:")
+	for i, t := range p.Tiers {
+		if t.UpTo.Sized && !mayBeBytes {
+			refuse(fmt.Sprintf(".tiers[%d].up_to", i), "is %v: must be a whole number, because %s are no bytes", t.UpTo, p.Dimension)
+		}
+	}
 	switch {
 	case tiered && p.Price != "":
 		refuse(".price", "is %s: the model %s has its prices in tiers", p.Price, p.Model)
@@ -100,7 +107,7 @@ func (c *Config) usagePrice(at int, refuse refuser) {
 		refuse(".tiers", "are set: the model %s has a price and no tiers", p.Model)
 	case !tiered && p.Price == "":
 		refuse("", "has no price: the model %s needs one", p.Model)
-	case p.Per.Sized && !strings.HasPrefix(p.Dimension, "bytes") && !strings.HasPrefix(p.Dimension, "custom:"):
+	case p.Per.Sized && !mayBeBytes:
 		refuse(".per", "is %v: must be a whole number, because %s are no bytes", p.Per, p.Dimension)
 	default:
 		of := p.price()

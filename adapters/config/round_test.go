@@ -188,7 +188,7 @@ func mendPrice(p *UsagePrice, at int) {
 		p.Tiers = []PriceTier{{Price: "2", Flat: "0"}}
 	}
 	for i := range p.Tiers {
-		p.Tiers[i].UpTo.Units = uint64(i) + 1
+		p.Tiers[i].UpTo = Burst{uint64(i) + 1, p.Tiers[i].UpTo.Sized && strings.HasPrefix(p.Dimension, "bytes")}
 	}
 	p.Tiers[len(p.Tiers)-1].UpTo = Burst{}
 }

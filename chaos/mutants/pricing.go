@@ -16,6 +16,6 @@ func pricing() []Mutant {
 		one("a charge has the amount of its slice alone", "charges add up to the invoice", invoice, "before := l.Amount\n", "before, _ := l.Price.Amount(pricing.Quantity{})\n", sums, example),
 		one("charges are in the order of windows", "a later slice changes no charge", invoice, "slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.seq, b.seq) })", "slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.window.From, b.window.From), cmp.Compare(a.seq, b.seq)) })", "./core/invoice TestLaterSlicesChangeNoCharge$", example),
 		one("a bundle may have any digest", "each byte of a bundle is verified", "cmd/internal/usagefile/bundle.go", "if r.end = true; l.Digest != r.sum.sum.String() {", "if r.end = true; len(l.Digest) < 2 {", problems, "./cmd/internal/usagefile TestEveryByteIsVerified$"),
-		alone("no other check charges a slice", one("a transfer of a charge has no ref", "a slice is charged once, for ever", "cmd/macronode/internal/cli/usage_charge.go", "Memo: l.memo(), Ref: l.Ref}", "Memo: l.memo()}", "./cmd/macronode TestScripts/charge$")),
+		one("a transfer of a charge has no ref", "a slice is charged once, for ever", "cmd/macronode/internal/cli/usage_charge.go", "Memo: l.memo(), Ref: l.Ref}", "Memo: l.memo()}", "./cmd/macronode TestScripts/charge$", "./cmd/macronode/internal/cli TestChargeIsMadeOnce$"),
 	}
 }

@@ -273,7 +273,8 @@ func TestDigestCoversEveryField(t *testing.T) {
 		}
 		seen[l.Digest()] = i
 	}
-	if base().Digest() == (pricing.List{base()[0], base()[0]}).Digest() || base().Digest() != base().Digest() {
+	one, two := base(), pricing.List{base()[0], base()[0]}
+	if again := base(); one.Digest() == two.Digest() || one.Digest() != again.Digest() {
 		t.Error("the digest is not that of the list")
 	}
 }

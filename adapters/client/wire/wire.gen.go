@@ -1310,9 +1310,12 @@ type UsagePage struct {
 	Group []UsagePageGroup `json:"group,omitempty,omitzero"`
 
 	// SealedTo Windows that end before are sealed: their usage changes only by corrections.
-	SealedTo Stamp      `json:"sealed_to"`
-	To       Stamp      `json:"to"`
-	Usage    []UsageSum `json:"usage"`
+	SealedTo Stamp `json:"sealed_to"`
+
+	// Tenant default, or the number of another tenant.
+	Tenant Tenant     `json:"tenant"`
+	To     Stamp      `json:"to"`
+	Usage  []UsageSum `json:"usage"`
 }
 
 // UsagePageGroup defines model for UsagePage.Group.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"macronode/adapters/client"
@@ -90,13 +91,15 @@ func (c *Console) priceList(ofNode bool) (pricing.List, error) {
 
 // bill computes the invoice of the windows of the period that are sealed.
 func (b *billing) bill(ctx context.Context) (*bill, error) {
-	sums, err := b.node.Usage(ctx, b.query)
+	now, err := b.node.Usage(ctx, b.query)
 	if err != nil {
 		return nil, err
 	}
-	to := types.Time(b.query.To.UnixMilli())
-	from := types.Time(b.query.From.UnixMilli())
-	period := accounting.Window{From: from, To: max(from, min(to, types.Time(sums.SealedTo.UnixMilli())))}
+	if of := usagefile.TenantName(b.tenant); now.Tenant != of {
+		return nil, exit.Unable(fmt.Errorf("the API key is of tenant %s, not of %s", now.Tenant, of))
+	}
+	from, to := types.Time(b.query.From.UnixMilli()), types.Time(b.query.To.UnixMilli())
+	period := accounting.Window{From: from, To: max(from, min(to, types.Time(now.SealedTo.UnixMilli())))}
 	build, chains, sealed := invoice.New(b.tenant, period, b.prices), accounting.NewVerifier(), b.query
 	sealed.To = time.UnixMilli(int64(period.To))
 	for raw, err := range b.node.UsageSlices(ctx, sealed, listOptions(0)) {
@@ -107,9 +110,6 @@ func (b *billing) bill(ctx context.Context) (*bill, error) {
 		if err == nil {
 			err = build.Add(&s)
 		}
-		if errors.Is(err, invoice.ErrTenant) {
-			return nil, exit.Unable(fmt.Errorf("the API key is of tenant %s, not of %s", usagefile.TenantName(s.Tenant), usagefile.TenantName(b.tenant)))
-		}
 		if err != nil {
 			return nil, fmt.Errorf("the node returned an invalid slice: %w", err)
 		}
@@ -119,40 +119,55 @@ func (b *billing) bill(ctx context.Context) (*bill, error) {
 		return nil, err
 	}
 	of.text = usagefile.NewInvoice(&of.Invoice, to)
-	of.unsealed, err = b.openUsage(ctx, of, sums)
+	late, err := b.lateUsage(ctx, sealed, chains.Streams())
+	if err != nil {
+		return nil, err
+	}
+	open, err := b.openWindows(ctx, of)
+	of.unsealed = append(open, late...)
 	return of, err
 }
 
-// openUsage returns the usage of the period that is not sealed: of windows that are open, and of late events.
-func (b *billing) openUsage(ctx context.Context, of *bill, sums *client.UsagePage) (all []openUsage, err error) {
-	open := map[string]types.Amount{}
-	for _, s := range sums.Usage {
-		open[s.Dimension], _ = types.ParseAmount(s.Open)
+// lateUsage returns the usage of sealed windows that is in no slice yet: all usage less that of the slices, which were
+// listed before. So no usage is in the invoice and here, and none is missing in both.
+func (b *billing) lateUsage(ctx context.Context, sealed client.UsageQuery, listed []accounting.VerifiedStream) (all []openUsage, err error) {
+	if !sealed.From.Before(sealed.To) {
+		return nil, nil
 	}
-	if !of.isComplete() {
-		q := b.query
-		q.From, q.Group = time.UnixMilli(int64(of.Period.To)), []string{"window"}
-		windows, err := b.node.Usage(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range windows.Usage {
-			value, err := types.ParseAmount(s.Value)
-			if err != nil {
-				return nil, fmt.Errorf("the node returned the value %q: %w", s.Value, err)
-			}
-			rest, ok := open[s.Dimension].Sub(value)
-			if !ok { // more was recorded or sealed since
-				rest = types.Amount{}
-			}
-			open[s.Dimension] = rest
-			all = append(all, openUsage{s.Dimension, s.WindowFrom.UTC().Format(stampLayout), s.WindowTo.UTC().Format(stampLayout), s.Value})
-		}
+	sums, err := b.node.Usage(ctx, sealed)
+	if err != nil {
+		return nil, err
 	}
 	for _, s := range sums.Usage {
-		if late := open[s.Dimension]; !late.IsZero() {
-			all = append(all, openUsage{Dimension: s.Dimension, Value: late.String()})
+		value, err := types.ParseAmount(s.Value)
+		at := slices.IndexFunc(listed, func(of accounting.VerifiedStream) bool { return string(of.Dimension) == s.Dimension })
+		ok := err == nil
+		if ok && at >= 0 {
+			value, ok = value.Sub(listed[at].Total)
 		}
+		if !ok {
+			return nil, fmt.Errorf("%w: %s %s are less than their slices", client.ErrWrongNode, s.Value, s.Dimension)
+		}
+		if !value.IsZero() {
+			all = append(all, openUsage{Dimension: s.Dimension, Value: value.String()})
+		}
+	}
+	return all, nil
+}
+
+// openWindows returns the usage of the windows of the period that are not sealed.
+func (b *billing) openWindows(ctx context.Context, of *bill) (all []openUsage, err error) {
+	if of.isComplete() {
+		return nil, nil
+	}
+	q := b.query
+	q.From, q.Group = time.UnixMilli(int64(of.Period.To)), []string{"window"}
+	sums, err := b.node.Usage(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sums.Usage {
+		all = append(all, openUsage{s.Dimension, s.WindowFrom.UTC().Format(stampLayout), s.WindowTo.UTC().Format(stampLayout), s.Value})
 	}
 	return all, nil
 }
