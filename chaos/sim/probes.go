@@ -235,6 +235,7 @@ var probes = [...]Probe{
 	{"sink rejects", "export: resolved"},
 	{"sink rejects", "the quarantine is full"},
 	{"operator", "export: rewound"},
+	{"operator", "export: skipped"},
 	{"operator", "a cursor has moved under its scheduler"},
 	{"crash at any operation", "a position is sent again after a crash"},
 	{"signal received", "a delivery is settled in a drain"},
