@@ -237,7 +237,7 @@ func (e *exports) change(at adminapi.LaneRef, of func(h command.Header, l plane.
 	defer cancel()
 	problem := e.execute(ctx, c)
 	if sink := e.exporter(at.Sink); sink != nil {
-		sink.lookAgain()
+		sink.lookAgain(lane.LaneID)
 	}
 	return problem
 }
