@@ -22,6 +22,7 @@ func TestStatusDecides(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/slices/default/custom:a/b/1" {
 			t.Errorf("a request for %s: a redirect was followed", r.URL.Path)
+			return
 		}
 		w.Header().Set("Location", "/trap")
 		w.Header().Set("Retry-After", "7")

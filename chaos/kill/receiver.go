@@ -20,7 +20,7 @@ type Receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	dice   types.Rand
-	calm   bool              // no more faults
+	calm   bool                  // no more faults
 	items  map[string][]exported // by stream: those that were taken, in order
 	wrong  error
 	Faults int
