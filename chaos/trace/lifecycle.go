@@ -166,13 +166,13 @@ func (l *life) journal(before, after *View, s *Step) error {
 	if after.LSN != before.LSN+1 || len(s.Frame) == 0 {
 		return broken("Emit", "from %v to %v", before.LSN, after.LSN)
 	}
-	closed := rankOf(before.Phase).closed()
+	closed := takesNothing(before, s)
 	switch s.In.(type) { //nolint:gochecksumtype // the others emit nothing, as is said below
 	case event.Recovered:
 		return nil
 	case event.Tick: // a heartbeat: also during a drain
 	case *event.Request, *event.Execute:
-		if !l.started || closed && !takenClosed(before, s.In) {
+		if !l.started || closed {
 			return broken("NothingNew", "a request is recorded while %v", before.Phase)
 		}
 	case *event.CreateKey, *event.RevokeKey: // also before the node is ready: it needs a key
@@ -188,14 +188,15 @@ func (l *life) journal(before, after *View, s *Step) error {
 	return nil
 }
 
-// takenClosed reports whether an event is a command of the node itself, which is taken until the node is stopped.
-func takenClosed(before *View, in event.Event) bool {
-	e, ok := in.(*event.Execute)
-	if !ok || before.Phase == types.Stopped {
-		return false
+// takesNothing reports whether the node takes no such input any more: from draining on none of others, from aborting on
+// none of its own.
+func takesNothing(before *View, s *Step) bool {
+	if in, ok := s.In.(*event.Execute); ok && before.Phase == types.Draining {
+		if own, ok := in.Command.(command.ByNode); ok && own.ByNode() {
+			return false
+		}
 	}
-	own, ok := e.Command.(command.ByNode)
-	return ok && own.ByNode()
+	return rankOf(before.Phase).closed()
 }
 
 // replies is Enter, Fold, Fail, LosePatience, and the replies that an abort gives up.
@@ -216,7 +217,7 @@ func (l *life) replies(before, after *View, s *Step) error {
 		}
 	}
 	if enters != 0 {
-		if rankOf(before.Phase).closed() && !takenClosed(before, s.In) {
+		if takesNothing(before, s) {
 			return broken("NothingNew", "%T is held while %v", s.In, before.Phase)
 		}
 		l.aboard[enters] = 0

@@ -37,7 +37,8 @@ type WithRefs interface {
 }
 
 // ByNode is a command that the node itself may give. While the node drains, a command is rejected unless ByNode
-// returns true: then it is accepted until the node is stopped, because it records what the node has already done.
+// returns true: then it is accepted until the drain is aborted or has ended, because it records what the node has
+// already done.
 type ByNode interface {
 	Command
 	ByNode() bool

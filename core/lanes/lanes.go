@@ -40,7 +40,7 @@ const MaxWeight = 8
 
 // DefaultLimits returns the limits of a sink that is not configured otherwise.
 func DefaultLimits() Limits {
-	return Limits{Active: 4096, Inflight: 16, Tenant: 8, Commands: 64, Window: 64,
+	return Limits{Active: 8192, Inflight: 16, Tenant: 8, Commands: 64, Window: 64,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second, Budget: 10 * time.Second, Failures: 5}
 }
 

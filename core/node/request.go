@@ -44,10 +44,11 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 	return event.None
 }
 
-// takesWhileDraining reports whether c is a command of the node itself, which is accepted until the node is stopped.
+// takesWhileDraining reports whether c is a command of the node itself, which a drain accepts. An abort replies to all
+// that wait, so it accepts none.
 func (n *Node) takesWhileDraining(c command.Command) bool {
 	own, ok := c.(command.ByNode)
-	return ok && own.ByNode() && n.drain.Phase() != types.Stopped
+	return ok && own.ByNode() && n.drain.Phase() == types.Draining
 }
 
 // resolveIdempotency finds the outcome of the key, or decides now. All that the outcome needs is
