@@ -34,7 +34,7 @@ func TestStatusDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	for _, c := range []struct {
 		status int
 		want   Result
@@ -70,7 +70,7 @@ func TestUnreachableReceiverIsRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	if got := sink.Deliver(t.Context(), item(1)); got.Outcome != Retryable || !strings.Contains(got.Reason, "refused") || strings.Contains(got.Reason, "http://") {
 		t.Fatalf("%+v", got)
 	}
@@ -80,7 +80,7 @@ func TestUnreachableReceiverIsRetried(t *testing.T) {
 func TestWriteIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		defer far.Close() //nolint:errcheck // of a test
+		defer far.Close()
 		began := time.Now()
 		if _, err := (limitedConn{near}).Write([]byte("not read")); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != writeTimeout {
 			t.Fatal(err, time.Since(began))
@@ -104,7 +104,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	if got := sink.Deliver(t.Context(), item(1)); got.Outcome != OK {
 		t.Fatalf("%+v", got)
 	}
