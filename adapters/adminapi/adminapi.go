@@ -109,6 +109,7 @@ func New(c Config) *API {
 		"/exports/skip":       {http.MethodPost, operate, a.skip},
 		"/exports/backfill":   {http.MethodPost, operate, a.backfill},
 		"/exports/resume":     {http.MethodPost, operate, a.resume},
+		"/exports/remove":     {http.MethodPost, operate, a.remove},
 	}
 	return a
 }

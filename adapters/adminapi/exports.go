@@ -76,6 +76,7 @@ type ExportsConfig struct {
 	Skip       func(LaneRef) event.Problem                // a quarantined position, or all up to one
 	Backfill   func(LaneRef) event.Problem                // all from a position
 	Resume     func(sink string) event.Problem            // a stopped sink
+	Remove     func(sink string) (int, event.Problem)     // the lanes of a sink that the configuration does not have
 }
 
 func (a *API) exports(w http.ResponseWriter, _ *http.Request) {
@@ -125,6 +126,26 @@ func (a *API) moveLane(w http.ResponseWriter, r *http.Request, do func(LaneRef) 
 	a.say(w, http.StatusOK, struct {
 		Position uint64 `json:"position"`
 	}{at.Position})
+}
+
+// remove forgets a sink that is no longer used.
+func (a *API) remove(w http.ResponseWriter, r *http.Request) {
+	flags, ok := query(r, "sink")
+	if !ok || flags["sink"] == "" {
+		a.refuse(w, event.BadRequest, "The query is not sink=NAME.")
+		return
+	}
+	n, problem := a.Exports.Remove(flags["sink"])
+	switch problem {
+	case event.None:
+		a.say(w, http.StatusOK, struct {
+			Lanes int `json:"lanes"`
+		}{n})
+	case event.BadRequest:
+		a.refuse(w, problem, "The sink is in the configuration of the node: remove it there first, and restart the node.")
+	default:
+		a.refuse(w, problem, laneDetail(problem))
+	}
 }
 
 // resume lets a sink go on that wanted no items.

@@ -124,7 +124,7 @@ func TestFaultsAreRetryable(t *testing.T) {
 	eachTarget(t, func(t *testing.T, kind string) {
 		to := newTarget(t, kind)
 		sink := to.sink()
-		defer sink.Close() //nolint:errcheck // of a test
+		defer sink.Close()
 		for n, fault := range to.faults() {
 			to.arm(fault)
 			if got := sink.Deliver(t.Context(), item(uint64(n+1))); got.Outcome != Retryable {
@@ -363,7 +363,7 @@ func TestAttemptEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	if got := sink.Deliver(ctx, item(1)); got.Outcome != Retryable || got.Reason != "cancelled" {
 		t.Fatalf("%+v", got)
 	}

@@ -22,6 +22,7 @@ func TestStatusDecides(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/slices/default/custom:a/b/1" {
 			t.Errorf("a request for %s: a redirect was followed", r.URL.Path)
+			return
 		}
 		w.Header().Set("Location", "/trap")
 		w.Header().Set("Retry-After", "7")
@@ -33,7 +34,7 @@ func TestStatusDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	for _, c := range []struct {
 		status int
 		want   Result
@@ -69,7 +70,7 @@ func TestUnreachableReceiverIsRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	if got := sink.Deliver(t.Context(), item(1)); got.Outcome != Retryable || !strings.Contains(got.Reason, "refused") || strings.Contains(got.Reason, "http://") {
 		t.Fatalf("%+v", got)
 	}
@@ -79,7 +80,7 @@ func TestUnreachableReceiverIsRetried(t *testing.T) {
 func TestWriteIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
-		defer far.Close() //nolint:errcheck // of a test
+		defer far.Close()
 		began := time.Now()
 		if _, err := (limitedConn{near}).Write([]byte("not read")); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != writeTimeout {
 			t.Fatal(err, time.Since(began))
@@ -103,7 +104,7 @@ func TestResponsesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	if got := sink.Deliver(t.Context(), item(1)); got.Outcome != OK {
 		t.Fatalf("%+v", got)
 	}

@@ -86,7 +86,7 @@ func queryUsage(k *call) error {
 		return k.sendSums(sums, q.kind)
 	}
 	o := jsonObject{'{'}
-	o.text("tenant", tenantText(k.key.Tenant))
+	o.text("tenant", k.key.Tenant.Text())
 	o.stamp("from", q.From)
 	o.stamp("to", q.To)
 	if group != "" {

@@ -21,7 +21,7 @@ const (
 
 // All returns every mutant, including bugs of other systems.
 func All() []Mutant {
-	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), byAnother(), schedules(), views(), edges(), wire(), gateway(), drained(), pages(), starts(), bombs(), quotas(), upstreams(), malformed(), trunks(), renewals(), operator(), operations(), reloads(), shell(), wiring(), shares(), objects(), copies(), entries(), usage(), pricing(), exports(), planes(), counters(), attacked())
+	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), byAnother(), schedules(), views(), edges(), wire(), gateway(), drained(), pages(), starts(), bombs(), quotas(), upstreams(), malformed(), trunks(), renewals(), operator(), operations(), reloads(), shell(), wiring(), shares(), objects(), copies(), entries(), usage(), pricing(), exports(), sinks(), planes(), counters(), attacked())
 }
 
 // one returns a mutant with one edit.

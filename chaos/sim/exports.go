@@ -47,8 +47,9 @@ type exportWorld struct {
 	flying  []scheduler.Send
 	zombies []scheduler.Send // that were given up, and may still arrive
 	asks    map[types.Ticket]*exportAsk
-	acked   types.LSN // the last frame of a command that was acknowledged
-	started int       // machines
+	acked   types.LSN                // the last frame of a command that was acknowledged
+	started int                      // machines
+	skipped [len(exportStreams)]bool // an operator has skipped a position
 	calm    bool
 }
 
@@ -159,7 +160,7 @@ func (x *exportWorld) sends(w *World) {
 		switch {
 		case lane == nil, s.Position > x.head(w, i):
 			w.fail("export-too-far", "%+v is sent, %d is the last", s, x.head(w, i))
-		case !s.Row && s.Position <= lane.Cursor:
+		case !s.Row && s.Position <= lane.Cursor && !x.skipped[i]:
 			w.fail("export-again", "%+v is sent, and %d is settled", s, lane.Cursor)
 		}
 		w.note(x.started > 1 && x.sink[i][s.Position], "a position is sent again after a crash")
@@ -219,7 +220,7 @@ func (x *exportWorld) arrives(w *World, s scheduler.Send) bool {
 		return false
 	}
 	for p := uint64(1); p < s.Position; p++ {
-		if !x.sink[i][p] && !x.oracle.given[exportStreams[i]][p] {
+		if !x.sink[i][p] && !x.oracle.given[i][p] {
 			w.fail("export-order", "%v gets %d, and not yet %d", exportStreams[i], s.Position, p)
 		}
 	}
@@ -249,7 +250,7 @@ func (x *exportWorld) asksNode(w *World) {
 	}
 }
 
-// operates has a position redelivered, or a lane exported again.
+// operates has a position redelivered or left out, or a lane exported again.
 func (x *exportWorld) operates(w *World) {
 	i := w.c.Choose("export/lane", len(exportStreams))
 	lane := x.oracle.view(w.fol.Mark()).Find(exportStreams[i])
@@ -258,6 +259,9 @@ func (x *exportWorld) operates(w *World) {
 	case len(lane.Rows) > 0:
 		r := lane.Rows[w.c.Choose("export/row", len(lane.Rows))]
 		x.ask(w, i, exportAsk{lane: i}, &export.Redrive{Header: x.header(w, i), Lane: x.ids[i].LaneID, Position: r.Position})
+	case lane.Cursor < x.head(w, i) && w.c.Choose("export/skip", 2) == 1:
+		x.skipped[i] = true
+		x.ask(w, i, exportAsk{lane: i}, &export.Skip{Header: x.header(w, i), Lane: x.ids[i].LaneID, To: lane.Cursor + 1})
 	case lane.Cursor > 0 && w.c.Choose("export/rewind", 3) == 1:
 		x.ask(w, i, exportAsk{lane: i}, &export.Rewind{Header: x.header(w, i), Lane: x.ids[i].LaneID, To: uint64(w.c.Choose("export/to", int(min(lane.Cursor, 8))))})
 	}

@@ -74,7 +74,7 @@ type exportOracle struct {
 	book    *meaning.Book // after all frames
 	seen    *meaning.Book // after the first changes: as many as are folded
 	folded  int
-	given   map[meaning.Name]map[uint64]bool // positions that were ever quarantined
+	given   [len(exportStreams)]map[uint64]bool // positions that were ever quarantined or skipped
 }
 
 func newExportBook() *meaning.Book {
@@ -83,7 +83,11 @@ func newExportBook() *meaning.Book {
 }
 
 func newExportOracle() exportOracle {
-	return exportOracle{book: newExportBook(), seen: newExportBook(), given: map[meaning.Name]map[uint64]bool{}}
+	o := exportOracle{book: newExportBook(), seen: newExportBook()}
+	for i := range o.given {
+		o.given[i] = map[uint64]bool{}
+	}
+	return o
 }
 
 // view returns the model after the frames up to mark.
@@ -128,7 +132,7 @@ func (w *World) exportsStepped(in event.Event, body []byte) {
 func (x *exportWorld) records(w *World, c exportChange) {
 	i := slices.Index(exportStreams[:], c.lane)
 	from, to := c.position, c.position
-	if l := x.oracle.book.Find(c.lane); l != nil && c.kind == exportSettled {
+	if l := x.oracle.book.Find(c.lane); l != nil && (c.kind == exportSettled || c.kind == exportSkipped) {
 		from = l.Cursor + 1
 	}
 	if c.kind == exportSettled || c.kind == exportResolved {
@@ -141,11 +145,10 @@ func (x *exportWorld) records(w *World, c exportChange) {
 	if got := c.on(x.oracle.book); got != meaning.Done {
 		w.fail("export-record", "%+v is recorded, the model says %q", c, got)
 	}
-	if c.kind == exportQuarantined {
-		if x.oracle.given[c.lane] == nil {
-			x.oracle.given[c.lane] = map[uint64]bool{}
+	if c.kind == exportQuarantined || c.kind == exportSkipped {
+		for p := from; p <= to; p++ {
+			x.oracle.given[i][p] = true
 		}
-		x.oracle.given[c.lane][c.position] = true
 	}
 	x.oracle.changes = append(x.oracle.changes, c)
 	_, s := w.trace.Around()
@@ -247,7 +250,7 @@ func (w *World) certifyExports() {
 			continue
 		}
 		for p := uint64(1); p <= l.Cursor; p++ {
-			if !x.sink[i][p] && !x.oracle.given[n][p] {
+			if !x.sink[i][p] && !x.oracle.given[i][p] {
 				w.fail("export-lost", "%v at %d, and the sink does not have %d", n, l.Cursor, p)
 			}
 		}

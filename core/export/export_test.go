@@ -218,8 +218,7 @@ func TestBytesMatchesMemory(t *testing.T) {
 	memcheck.Check(t, "export", export.Bytes(l), func() *export.Plane { return export.New(l, 1) })
 }
 
-// TestDrainTakesCommandsOfNode: while the node drains, it records what it has delivered, and no command of an operator. An
-// abort ends that: the item is delivered again after a restart.
+// TestDrainTakesCommandsOfNode: until a drain is aborted, the node records what it has delivered, and no command of an operator.
 func TestDrainTakesCommandsOfNode(t *testing.T) {
 	s := &drained{}
 	s.start(t)
@@ -230,8 +229,9 @@ func TestDrainTakesCommandsOfNode(t *testing.T) {
 	s.do(&export.Settle{Header: own, Lane: lane.LaneID, From: 1, To: 1}, event.None)
 	s.do(&export.Skip{Header: operator, Lane: lane.LaneID, To: 5}, event.Unavailable)
 	s.do(&export.Skip{Header: own, Lane: lane.LaneID, To: 5}, event.Unavailable)
+	s.do(&export.Quarantine{Header: own, Lane: lane.LaneID, Position: 2, Reason: types.ExportRejected}, event.None)
 	s.step(event.Signal{Kind: event.Abort})
-	s.do(&export.Quarantine{Header: own, Lane: lane.LaneID, Position: 2, Reason: types.ExportRejected}, event.Unavailable)
+	s.do(&export.Settle{Header: own, Lane: lane.LaneID, From: 3, To: 3}, event.Unavailable)
 	for c := range types.NumServices {
 		s.step(event.ServiceDown{Service: c})
 	}

@@ -72,9 +72,8 @@ func (m *Machine) Answered(now types.Instant, c Command, a Answer) {
 	m.refusals, m.commandAt = 0, 0
 	switch {
 	case a == Moved:
-		l.leaving = true
-		m.leaving++
-		m.again = true
+		m.leave(p)
+		return
 	case a == Full:
 		l.reason, l.status, l.blocked = 0, 0, true
 		m.delay(now, p)

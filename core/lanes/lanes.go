@@ -40,7 +40,7 @@ const MaxWeight = 8
 
 // DefaultLimits returns the limits of a sink that is not configured otherwise.
 func DefaultLimits() Limits {
-	return Limits{Active: 4096, Inflight: 16, Tenant: 8, Commands: 64, Window: 64,
+	return Limits{Active: 8192, Inflight: 16, Tenant: 8, Commands: 64, Window: 64,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second, Budget: 10 * time.Second, Failures: 5}
 }
 
@@ -178,10 +178,36 @@ func Bytes(l Limits) int64 {
 		table.SliceBytes[tenant](l.Active) + table.SliceBytes[place](l.Active) + table.HeapBytes(l.Active)
 }
 
-// Offer loads a lane whose positions up to cursor are settled, and up to head exist. Of a lane that is loaded,
-// only the head is raised. It returns false if there is no room: then Again reports when to offer it again.
+// Offer loads a lane whose positions up to cursor are settled, and up to head exist. The cursor was read after the
+// last answer to a command. If the lane is loaded, its head is raised. If an operator has moved the cursor
+// meanwhile, the lane leaves first. Offer returns false if the lane is not loaded as it is offered: then Again
+// reports when to offer it again.
 func (m *Machine) Offer(id types.LaneID, cursor, head uint64) (loaded bool) {
 	return m.offer(key{id, 0}, cursor, head)
+}
+
+// Reload lets everything leave that is loaded of a lane, because an operator has changed it: Again reports when to
+// offer it again. What is being sent ends first. It visits all lanes.
+func (m *Machine) Reload(id types.LaneID) {
+	m.again = true
+	for p := range m.keys.Capacity() {
+		if k, _, taken := m.keys.At(uint32(p)); taken && k.lane == id {
+			m.leave(uint32(p))
+		}
+	}
+}
+
+// leave lets a lane leave as soon as nothing of it runs. If it has a command for the node, that finds out what the
+// cursor is.
+func (m *Machine) leave(p uint32) {
+	l := &m.lanes[p]
+	m.again = true
+	if l.leaving || l.owed || l.asked {
+		return
+	}
+	l.leaving = true
+	m.leaving++
+	m.schedule(p)
 }
 
 // OfferRow loads the redelivery of a quarantined position.
@@ -194,6 +220,10 @@ func (m *Machine) offer(k key, cursor, head uint64) bool {
 		l := &m.lanes[p]
 		if l.leaving {
 			m.again = true
+			return false
+		}
+		if !l.asked && (cursor < l.cursor || l.acked < cursor) {
+			m.leave(p)
 			return false
 		}
 		l.head = max(l.head, head)

@@ -285,7 +285,12 @@ func (w *world) operate(*rapid.T) {
 		s.moved = true
 		s.cursor += uint64(rapid.IntRange(1, int(s.head-s.cursor)).Draw(w.T, "positions"))
 	}
-	w.offer(s)
+	if rapid.Bool().Draw(w.T, "reload") {
+		w.machine.Reload(s.id)
+		w.model.Reload(s.id)
+	} else {
+		w.offer(s)
+	}
 }
 
 // work lets everything move on a little.

@@ -67,7 +67,7 @@ func (m *Machine) dropReady(p uint32) {
 	}
 	l.stage, l.prev, l.next = idle, 0, 0
 	if t.first == 0 && t.turn {
-		m.leave(l.tenant)
+		m.exit(l.tenant)
 	}
 	m.rest(l.tenant)
 }
@@ -91,8 +91,8 @@ func (m *Machine) enter(at uint32) {
 	}
 }
 
-// leave takes a tenant out of the ring.
-func (m *Machine) leave(at uint32) {
+// exit takes a tenant out of the ring.
+func (m *Machine) exit(at uint32) {
 	t := &m.tenants[at]
 	if t.prev > 0 {
 		m.tenants[t.prev-1].next = t.next
@@ -127,7 +127,7 @@ func (m *Machine) takeTurn() (p uint32) {
 	m.dropReady(p)
 	m.lanes[p].stage = sent
 	if t.turn && (t.credit == 0 || t.out >= m.limits.Tenant) {
-		m.leave(at)
+		m.exit(at)
 		m.enter(at)
 	}
 	return p

@@ -82,6 +82,9 @@ func (b *Board) Offer(n Name, cursor, head uint64) bool {
 	case l != nil && l.Leaving:
 		b.Again = true
 		return false
+	case l != nil && !l.Asked && (cursor < l.Cursor || cursor > l.Acked):
+		b.leave(l)
+		return false
 	case l != nil:
 		l.Head = max(l.Head, head)
 		return true
@@ -93,6 +96,24 @@ func (b *Board) Offer(n Name, cursor, head uint64) bool {
 	}
 	b.Lanes = append(b.Lanes, &Lane{Name: n, Cursor: cursor, Acked: cursor, Head: head})
 	return true
+}
+
+// Reload lets a lane and its redeliveries leave.
+func (b *Board) Reload(id types.LaneID) {
+	b.Again = true
+	for _, l := range b.Lanes {
+		if l.Lane == id {
+			b.leave(l)
+		}
+	}
+	b.clean()
+}
+
+// leave lets a lane leave, unless it has a command.
+func (b *Board) leave(l *Lane) {
+	b.Again = true
+	l.Leaving = l.Leaving || !l.Asked && l.Cursor == l.Acked && !l.Rejected
+	b.clean()
 }
 
 // sendable reports whether a lane has a position to send, apart from limits and backoff.

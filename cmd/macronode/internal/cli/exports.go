@@ -143,6 +143,20 @@ func (c *Console) moveLane(path string, at *laneArgs, position uint64, done stri
 	return c.printLine(done, is.Position, at.Stream, at.Sink)
 }
 
+// Run forgets a sink.
+func (v *exportsRemoveCmd) Run(c *Console) error {
+	is, err := exportsOf[struct {
+		Lanes int `json:"lanes"`
+	}](c, http.MethodPost, "/exports/remove", laneQuery(v.Sink, "", "", 0))
+	switch {
+	case err != nil:
+		return err
+	case c.tree.JSON:
+		return c.printJSON(is)
+	}
+	return c.printLine("%d streams of %s are forgotten: a sink of this name begins at the first item", is.Lanes, v.Sink)
+}
+
 // Run resumes a stopped sink.
 func (v *exportsResumeCmd) Run(c *Console) error {
 	is, err := exportsOf[adminapi.Exports](c, http.MethodPost, "/exports/resume", laneQuery(v.Sink, "", "", 0))

@@ -165,6 +165,8 @@ func TestExports(t *testing.T) {
 		"exports backfill app usage/requests 99": "lane_moved",
 		"exports redrive other":                  "not_found",
 		"exports resume other":                   "not_found",
+		"exports remove other":                   "not_found",
+		"exports remove app":                     "The sink is in the configuration",
 		"exports status other":                   "the node has no sink other",
 	} {
 		code := 1
@@ -202,6 +204,19 @@ func TestExports(t *testing.T) {
 	}
 	testkit.Until(func() bool { return n.scrapedValues(t)[`export_pending{sink="files"}`] == 0 })
 	if got := n.run("usage verify "+filepath.Join(out, "usage-00000001.ndjson"), 0); !strings.Contains(got, "5 slices of 1 chains are verified") {
+		t.Fatal(got)
+	}
+	n.end()
+
+	// A sink that the configuration does not have is listed until it is removed.
+	n = &exportsNode{process: startInDir(t, dir), t: t}
+	if got := n.run("exports status", 0); !strings.Contains(got, "unknown") {
+		t.Fatal(got)
+	}
+	if got := n.run("exports remove app", 0); !strings.HasPrefix(got, "2 streams of app are forgotten") {
+		t.Fatal(got)
+	}
+	if got := n.run("exports status", 0); strings.Contains(got, "app") || !strings.Contains(got, "files") {
 		t.Fatal(got)
 	}
 }

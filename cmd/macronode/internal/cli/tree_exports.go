@@ -8,6 +8,7 @@ type (
 		Redrive    exportsRedriveCmd    `cmd:"" help:"Deliver quarantined items again."`
 		Skip       exportsSkipCmd       `cmd:"" help:"Give up an item that is quarantined, or all items of a stream up to one."`
 		Backfill   exportsBackfillCmd   `cmd:"" help:"Deliver the items of a stream again, from one on."`
+		Remove     exportsRemoveCmd     `cmd:"" help:"Forget how far a sink is that the configuration no longer has."`
 		Resume     exportsResumeCmd     `cmd:"" help:"Deliver again to a sink that is stopped, because it wanted no items."`
 	}
 	exportsStatusCmd struct {
@@ -29,6 +30,9 @@ type (
 	exportsBackfillCmd struct {
 		laneArgs
 		From uint64 `arg:"" placeholder:"POSITION" help:"Position of the first item."`
+	}
+	exportsRemoveCmd struct {
+		Sink string `arg:"" placeholder:"SINK" help:"Name of the sink."`
 	}
 	exportsResumeCmd struct {
 		Sink string `arg:"" placeholder:"SINK" help:"Name of the sink."`

@@ -368,9 +368,12 @@ func (e *exporter) offerRows() {
 	}
 }
 
-// lookAgain makes the exporter look at all lanes, because an operator has changed one.
-func (e *exporter) lookAgain() {
+// lookAgain makes the exporter look at all lanes, because an operator has changed some.
+func (e *exporter) lookAgain(changed ...types.LaneID) {
 	e.mu.Lock()
+	for _, id := range changed {
+		e.machine.Reload(id)
+	}
 	e.again = true
 	e.mu.Unlock()
 	wake(e.news)

@@ -21,7 +21,7 @@ const adminTimeout = 10 * time.Second
 
 // admin returns what the admin API does with exports.
 func (e *exports) admin() adminapi.ExportsConfig {
-	return adminapi.ExportsConfig{Status: e.status, Quarantine: e.quarantine, Redrive: e.redrive, Skip: e.skip, Backfill: e.backfill, Resume: e.resume}
+	return adminapi.ExportsConfig{Status: e.status, Quarantine: e.quarantine, Redrive: e.redrive, Skip: e.skip, Backfill: e.backfill, Resume: e.resume, Remove: e.remove}
 }
 
 // A laneName identifies a stream of a tenant.
@@ -119,10 +119,10 @@ func (e *exporter) withMissing(lanes []adminapi.Lane, heads map[laneName]uint64)
 	return lanes
 }
 
-// lanesOf returns the lanes of a sink; sink empty: of all.
-func (e *exports) lanesOf(sink string) (all []plane.Lane) {
+// lanesOf returns the lanes of a sink that are wanted; sink empty: of all.
+func (e *exports) lanesOf(sink string, wanted func(plane.LaneState) bool) (all []plane.Lane) {
 	e.journal.readModel.Lanes(func(l plane.LaneState) bool {
-		if (sink == "" || string(l.Sink) == sink) && l.Quarantined > 0 {
+		if (sink == "" || string(l.Sink) == sink) && wanted(l) {
 			all = append(all, plane.Lane{LaneID: l.LaneID, Sink: slices.Clone(l.Sink), Stream: slices.Clone(l.Stream)})
 		}
 		return true
@@ -132,6 +132,9 @@ func (e *exports) lanesOf(sink string) (all []plane.Lane) {
 	})
 	return all
 }
+
+// hasRows reports whether items of a lane are quarantined.
+func hasRows(l plane.LaneState) bool { return l.Quarantined > 0 }
 
 // rowsOf returns the quarantined positions of a lane in order.
 func (e *exports) rowsOf(id types.LaneID) (rows []plane.Quarantined) {
@@ -146,7 +149,7 @@ func (e *exports) rowsOf(id types.LaneID) (rows []plane.Quarantined) {
 // quarantine returns the quarantined items of a sink; sink empty: of all.
 func (e *exports) quarantine(sink string) adminapi.Quarantine {
 	is := adminapi.Quarantine{Items: []adminapi.QuarantinedItem{}}
-	for _, l := range e.lanesOf(sink) {
+	for _, l := range e.lanesOf(sink, hasRows) {
 		for _, q := range e.rowsOf(l.LaneID) {
 			if len(is.Items) == adminapi.MaxLanes {
 				is.More++
@@ -169,7 +172,7 @@ func (e *exports) redrive(at adminapi.LaneRef) (items int, problem event.Problem
 	var group errgroup.Group
 	group.SetLimit(exportCommands)
 	var done, failed atomic.Int64 // failed: the last problem
-	for _, l := range e.lanesOf(at.Sink) {
+	for _, l := range e.lanesOf(at.Sink, hasRows) {
 		if at.Stream != "" && (string(l.Stream) != at.Stream || l.Tenant != at.Tenant) {
 			continue
 		}
@@ -237,7 +240,7 @@ func (e *exports) change(at adminapi.LaneRef, of func(h command.Header, l plane.
 	defer cancel()
 	problem := e.execute(ctx, c)
 	if sink := e.exporter(at.Sink); sink != nil {
-		sink.lookAgain()
+		sink.lookAgain(lane.LaneID)
 	}
 	return problem
 }
@@ -250,6 +253,32 @@ func (e *exports) resume(sink string) event.Problem {
 	}
 	at.resume()
 	return event.None
+}
+
+// remove ends the lanes of a sink that the configuration does not have, and returns their number.
+func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
+	if e.exporter(sink) != nil {
+		return 0, event.BadRequest
+	}
+	all := e.lanesOf(sink, func(plane.LaneState) bool { return true })
+	if len(all) == 0 {
+		return 0, event.NotFound
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(exportCommands)
+	var failed atomic.Int64 // the last problem
+	for _, l := range all {
+		group.Go(func() error {
+			if p := e.execute(ctx, &plane.Remove{Header: command.Header{Tenant: l.Tenant}, Lane: l.LaneID}); p != event.None {
+				failed.Store(int64(p))
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the problem says what failed
+	return len(all), event.Problem(failed.Load())
 }
 
 // exporter returns the exporter of a sink; nil if the configuration has no such sink.

@@ -1,0 +1,161 @@
+package kill_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/adminapi"
+	"macronode/chaos/kill"
+	"macronode/core/types"
+)
+
+// TestKillExports kills the real binary while it delivers usage and movements to a receiver that fails, and to files. At the end
+// both have each item once after repeated ones are dropped, in order, and none is missing.
+func TestKillExports(t *testing.T) {
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, out := kill.NewReceiver(*seed), filepath.Join(t.TempDir(), "out")
+	defer r.Close()
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set",
+		fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"http","url":%q,"streams":["usage","wallet"]},{"name":"files","kind":"file","dir":%q,"streams":["usage","wallet"]}]`, r.URL, out)}}
+	var all []*kill.UsageClient
+	for i := range uint64(4) {
+		all = append(all, kill.NewUsageClient(i+1))
+	}
+	dice := types.NewRand(*seed)
+	issued := 0
+	issue := func() {
+		for range 20 {
+			issued++
+			_, _, _ = n.Post(t.Context(), "/v1/issue", fmt.Sprint("issue-", issued), `{"to":"ann","asset":"EUR/2","amount_minor":"1"}`) // some are cut
+		}
+	}
+	lives := *kills/4 + 1
+	for range lives {
+		start(t, n)
+		killUnderLoad(t, n, all, &dice, issue)
+	}
+	start(t, n)
+	for _, c := range all {
+		if err := c.Settle(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	issue()
+	r.Calm()
+	heads := awaitDelivered(t, n)
+	got, err := r.Items()
+	if err != nil {
+		t.Errorf("the receiver: %v", err)
+	}
+	files := inFiles(t, out)
+	for stream, head := range heads {
+		dimension, usage := strings.CutPrefix(stream, "usage/")
+		path := "/movements/default"
+		if usage {
+			path = "/slices/default/" + dimension
+		}
+		if got[path] != head || files[stream] != head {
+			t.Errorf("%s has %d items, the receiver %d, the files %d", stream, head, got[path], files[stream])
+		}
+	}
+	if output, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, output)
+	}
+	if len(heads) != 3 || heads["wallet"] < issued/2 || r.Faults == 0 || r.Again == 0 {
+		t.Fatalf("%v, %d faults, %d repeated: no load", heads, r.Faults, r.Again)
+	}
+	t.Logf("%d lives, items %v, %d faults, %d items were delivered again", lives, heads, r.Faults, r.Again)
+}
+
+// awaitDelivered waits until each sink has all that is sealed, and returns the last item of each stream.
+func awaitDelivered(t *testing.T, n *kill.Node) map[string]int {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		status, body, err := n.AdminGet("/exports")
+		var is adminapi.Exports
+		if err != nil || json.Unmarshal(body, &is) != nil {
+			t.Fatalf("exports: %d %s %v", status, body, err)
+		}
+		open, err := n.Gauges(t.Context(), "usage_rows", "index_lag_lsn")
+		if err != nil {
+			t.Fatal(err)
+		}
+		heads, settled := map[string]int{}, len(is.Sinks) == 2 && open["usage_rows"] == 0
+		for _, s := range is.Sinks {
+			settled = settled && s.Pending == 0 && s.Quarantined == 0 && s.InFlight == 0 && len(s.Lanes) == 3
+			for _, l := range s.Lanes {
+				settled = settled && (heads[l.Stream] == 0 || heads[l.Stream] == int(l.Head))
+				heads[l.Stream] = int(l.Head)
+			}
+		}
+		if settled && heads["usage/requests"] == checkedSlices(t, n, "requests") && heads["usage/bytes_in"] == checkedSlices(t, n, "bytes_in") {
+			return heads
+		}
+		if time.Now().After(end) {
+			t.Fatalf("not delivered after a minute: %s\n%s", body, n.Output())
+		}
+	}
+}
+
+// checkedSlices returns the number of slices of a dimension.
+func checkedSlices(t *testing.T, n *kill.Node, dimension string) (count int) {
+	t.Helper()
+	for cursor := ""; ; {
+		_, body, err := n.Get(t.Context(), "/v1/usage-slices?limit=1000&dimension="+dimension+cursor)
+		var page struct {
+			Slices []struct{}
+			Next   string `json:"next_cursor"`
+		}
+		if err != nil || json.Unmarshal(body, &page) != nil {
+			t.Fatalf("slices: %.200s %v", body, err)
+		}
+		if count += len(page.Slices); page.Next == "" {
+			return count
+		}
+		cursor = "&cursor=" + page.Next
+	}
+}
+
+// inFiles checks that the lines of each stream are in order once repeated ones are dropped, and returns the last of each.
+func inFiles(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	last := map[string]int{}
+	names, err := filepath.Glob(filepath.Join(dir, "*.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var at struct {
+				Dimension string
+				Seq       int
+			}
+			if err := json.Unmarshal([]byte(line), &at); err != nil || at.Seq < 1 {
+				t.Fatalf("%s has the line %q: %v", name, line, err)
+			}
+			stream := "wallet"
+			if at.Dimension != "" {
+				stream = "usage/" + at.Dimension
+			}
+			if at.Seq > last[stream]+1 {
+				t.Errorf("%s: item %d of %s comes after %d", name, at.Seq, stream, last[stream])
+			}
+			last[stream] = max(last[stream], at.Seq)
+		}
+	}
+	return last
+}
