@@ -10,7 +10,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"macronode/adapters/httpapi/wire"
 	"macronode/core/accounting"
+	"macronode/core/event"
 )
 
 const (
@@ -79,6 +81,29 @@ func TestUsageEventModes(t *testing.T) {
 	}
 	if n := s.count.get("usage 0 1 0"); n != 2 {
 		t.Errorf("the meter saw %v", s.of)
+	}
+}
+
+// TestUsageWithoutRoomForKeys: if the window of idempotency keys has no room for events, the response shows whether a
+// retry can succeed, and when.
+func TestUsageWithoutRoomForKeys(t *testing.T) {
+	h := build(t)
+	s := serve(t, h)
+	for _, c := range []struct {
+		problem     event.Problem
+		status      int
+		code, after string
+	}{
+		{event.EventsDeferred, 429, "idempotency_capacity", "10"},
+		{event.IdempotencyCapacity, 429, "idempotency_capacity", "60"},
+		{event.TooManyEvents, 413, "payload_too_large", ""},
+	} {
+		h.usage().problem = c.problem
+		a := s.send(s.usageEvents(structured, usageEvent("1", "", oneRequest)))
+		p := parse[wire.Problem](t, a)
+		if a.status != c.status || string(p.Code) != c.code || p.Retryable != (c.after != "") || a.header.Get("Retry-After") != c.after || p.Detail != c.problem.Detail() {
+			t.Errorf("%v: %d %s, Retry-After %q", c.problem, a.status, a.body, a.header.Get("Retry-After"))
+		}
 	}
 }
 

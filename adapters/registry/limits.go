@@ -126,8 +126,8 @@ var Limits = []Limit{
 	{"wallet.limits.max_daily_issue", "amount of one asset issued in a UTC day; an operation that exceeds it is rejected", []string{"core/wallet/ledger.Ledger.debit"}, "core/wallet/ledger/testdata/ceilings"},
 
 	{"wallet.idempotency.ttl", "time that an idempotency key is kept; after this time the key can be used again, and it is removed later", []string{"core/idempotency.Window.isLive"}, "core/idempotency/testdata/window"},
-	{"wallet.idempotency.keys", "idempotency keys and refs in memory; one more gets 503 unavailable", []string{"core/idempotency.Window.Admit"}, "core/idempotency/testdata/window"},
-	{"wallet.idempotency.max_keys_per_tenant", "idempotency keys and refs of one tenant in memory; one more gets 429 idempotency_capacity", []string{"core/idempotency.Window.Admit"}, "core/idempotency/testdata/shares"},
+	{"wallet.idempotency.keys", "idempotency keys and refs in memory; one more gets 503 unavailable; usage events use three quarters, one more gets 429 idempotency_capacity; a request with more events than a quarter gets 413 payload_too_large", []string{"core/idempotency.Window.Admit", "core/idempotency.Window.AdmitLowPriority"}, "core/idempotency/testdata/low_priority"},
+	{"wallet.idempotency.max_keys_per_tenant", "idempotency keys and refs of one tenant in memory; one more gets 429 idempotency_capacity; usage events use three quarters", []string{"core/idempotency.Window.Admit", "core/idempotency.Window.AdmitLowPriority"}, "core/idempotency/testdata/shares"},
 	{"api_keys", "API keys ever created, including revoked ones; one more is rejected", []string{"core/access.Keys.Admit"}, "core/access/testdata/keys"},
 
 	{"journal.min_free_bytes", "free disk space; with less, writes are rejected", []string{"core/node.Node.Step"}, "core/node/testdata/disk.story"},

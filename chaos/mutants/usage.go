@@ -14,6 +14,8 @@ func usage() []Mutant {
 		one("events are decided with an old read of the index", "an event is counted once, for ever", "core/node/request.go", "if _, refs := c.(command.WithRefs); refs && !", "if _, refs := c.(command.WithRefs); refs && in.IndexedTo > 1<<40 && !", node, sim),
 		one("a command without refs asks the index", "a command without a key needs no index", "core/node/request.go", "if _, refs := c.(command.WithRefs); refs && !", "if cost.Rows > 0 && !", sim, "./core/flow TestPaidPutNeedsNoIndex$"),
 		one("a record of usage uses no refs", "an event is counted once, for ever", "core/state/state.go", "for i := range p.Refs(r) {", "for i := range min(p.Refs(r), 0) {", node, sim),
+		one("usage events take the whole window of keys", "usage events leave a quarter of the keys to payments", plane+"plane.go", "cost.Rows, cost.LowPriority = len(in.Events), true", "cost.Rows = len(in.Events)", node, sim),
+		one("usage events leave less of the window", "usage events leave a quarter of the keys to payments", "core/idempotency/window.go", "func quarter(n int) int { return (n + 3) / 4 }", "func quarter(n int) int { return n / 5 }", node, sim, "./core/idempotency TestMatchesModel$", "./core/idempotency TestLowPriority$"),
 		one("an event with other content is a duplicate", "the same ID with other content is a conflict", decision, "if prior.Hash != e.content {", "if prior.Hash != e.content && at < 0 {", model, node, sim),
 		one("the time of an undated event is part of its content", "a retry of an undated event is a duplicate", plane+"command.go", "if e.Undated {", "if false {", model, node, sim),
 		one("a window takes usage when it is due", "a window is sealed once", windows, "k.due <= at {", "k.due < at {", model, node),

@@ -221,6 +221,7 @@ var probes = [...]Probe{
 	{"usage", "several windows are sealed in one step"},
 	{"usage", "usage comes after its window was sealed"},
 	{"usage", "a report has no new event"},
+	{"usage", "usage is deferred: the rest of the window is reserved"},
 	{"usage", "usage is refused: conflict"},
 	{"usage", "usage is refused: too old"},
 	{"usage", "usage is refused: in the future"},

@@ -50,6 +50,8 @@ const (
 	UsageOverflow               // the sum of usage would exceed 64 bits
 	UsageCapacity               // rows or streams of usage
 	EventInvalid                // a field of the usage event
+	EventsDeferred              // the rest of the idempotency window is reserved for other commands
+	TooManyEvents               // more than the idempotency window takes at once
 	numProblems                 // the number of problems
 )
 
@@ -118,6 +120,8 @@ func (p Problem) rule() problemRule {
 		UsageOverflow:       {"usage_overflow", 422, 0},
 		UsageCapacity:       {"usage_capacity", 429, retryable},
 		EventInvalid:        {"event_invalid", 422, needsNoDurability},
+		EventsDeferred:      {"idempotency_capacity", 429, retryable | needsNoDurability},
+		TooManyEvents:       {"payload_too_large", 413, needsNoDurability},
 	}[p]
 }
 
@@ -185,6 +189,8 @@ func (p Problem) Detail() string {
 		UsageOverflow:       "The usage of the window would exceed 64 bits.",
 		UsageCapacity:       "The limit on rows of usage or on dimensions is reached. No event of the request was recorded.",
 		EventInvalid:        "A field of the event is invalid. No event of the request was recorded.",
+		EventsDeferred:      "Usage events may use three quarters of wallet.idempotency.keys, and these are in use until the index has older keys. No event of the request was recorded.",
+		TooManyEvents:       "The request has more events than a quarter of wallet.idempotency.keys, or three quarters of wallet.idempotency.max_keys_per_tenant. Send fewer events in a request.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

@@ -60,6 +60,8 @@ var contract = []struct {
 	{event.UsageOverflow, "usage_overflow", 422, false, false, false},
 	{event.UsageCapacity, "usage_capacity", 429, true, false, false},
 	{event.EventInvalid, "event_invalid", 422, false, false, true},
+	{event.EventsDeferred, "idempotency_capacity", 429, true, false, true},
+	{event.TooManyEvents, "payload_too_large", 413, false, false, true},
 }
 
 func TestProblemsMatchContract(t *testing.T) {
