@@ -107,6 +107,20 @@ func TestUsageWithoutRoomForKeys(t *testing.T) {
 	}
 }
 
+// TestUsageShortageIsNamed: if a limit on usage would be exceeded, the response names its key and what is left.
+func TestUsageShortageIsNamed(t *testing.T) {
+	s := serve(t, build(t))
+	var events []string
+	for i := range 6 {
+		events = append(events, usageEvent(fmt.Sprint(i), "", fmt.Sprintf(`"dimension":"custom:%d","value":1`, i)))
+	}
+	a := s.send(s.usageEvents(batched, "["+strings.Join(events, ",")+"]"))
+	const want = "accounting.max_dimensions_per_tenant limits the dimensions of the tenant: needed 6, left 5. No event of the request was recorded."
+	if p := parse[wire.Problem](t, a); a.status != 429 || p.Code != "usage_capacity" || p.Detail != want {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 // TestInvalidUsageEvents: a problem names the event and the field, and nothing of the request is recorded.
 func TestInvalidUsageEvents(t *testing.T) {
 	s := serve(t, build(t))
