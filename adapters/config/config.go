@@ -129,8 +129,8 @@ type Limits struct {
 // Idempotency is the window of keys.
 type Idempotency struct {
 	TTL   time.Duration `key:"ttl" default:"24h" min:"1m" max:"72h" change:"restart" doc:"Time that an idempotency key is kept after its outcome. A key is never removed earlier."`
-	Keys  int           `key:"keys" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Maximum keys and refs in memory. The index has older ones."`
-	Share int           `key:"max_keys_per_tenant" default:"=wallet.idempotency.keys" min:"1" max:"100000000" change:"restart" doc:"Maximum keys and refs of one tenant in memory."`
+	Keys  int           `key:"keys" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Maximum keys and refs in memory. The index has older ones. Usage events use at most three quarters; a request has at most a quarter of them."`
+	Share int           `key:"max_keys_per_tenant" default:"=wallet.idempotency.keys" min:"1" max:"100000000" change:"restart" doc:"Maximum keys and refs of one tenant in memory. Usage events use at most three quarters."`
 }
 
 // Storage has the limits of objects, and the default quotas of a tenant.

@@ -168,8 +168,12 @@ func (k *call) sendProblem(r *refusal) {
 		if k.verdict.Problem != event.None {
 			k.headerValues[2] = strconv.FormatInt(retryAfterSeconds(&k.verdict), 10)
 		}
-		if r.problem == event.IdempotencyCapacity {
+		switch r.problem {
+		case event.IdempotencyCapacity:
 			k.headerValues[2] = "60" // keys expire slowly
+		case event.EventsDeferred:
+			k.headerValues[2] = "10" // the index has them soon, and no request lasts long
+		default:
 		}
 		h["Retry-After"] = k.headerValues[2:3:3]
 	}

@@ -24,7 +24,8 @@ type usageBook struct {
 	record  record.Record
 	events  map[types.NameHash]command.PriorOutcome
 	slices  []accounting.SealedSlice
-	behind  bool // the index does not have the last frame
+	behind  bool          // the index does not have the last frame
+	problem event.Problem // of every report; None: the plane decides
 
 	reading, blocked chan struct{} // as many reads as reading has room for are reported, and wait
 }
@@ -68,7 +69,9 @@ func (u *usageBook) execute(c command.Command) (r event.Reply) {
 	defer u.mu.Unlock()
 	u.backend.mu.Lock()
 	defer u.backend.mu.Unlock()
-	u.plane.Decide(now, c, u, &r)
+	if r.Problem = u.problem; r.Problem == event.None {
+		u.plane.Decide(now, c, u, &r)
+	}
 	return r
 }
 

@@ -31,7 +31,7 @@ var (
 	errValue     = errors.New("data.value: must be a whole number of at most 64 bits, as a JSON number or string")
 )
 
-// A cloudEvent has the attributes of CloudEvents 1.0 that usage may have.
+// A cloudEvent has the attributes of CloudEvents 1.0. Extension attributes are ignored, whatever their value is.
 type cloudEvent struct {
 	SpecVersion     string         `json:"specversion"`
 	ID              string         `json:"id"`
@@ -41,9 +41,9 @@ type cloudEvent struct {
 	Subject         string         `json:"subject"`
 	DataContentType string         `json:"datacontenttype"`
 	DataSchema      string         `json:"dataschema"`
-	Traceparent     string         `json:"traceparent"`
-	Tracestate      string         `json:"tracestate"`
 	Data            jsontext.Value `json:"data"`
+
+	Extensions jsontext.Value `json:",embed"` // an object, or nothing
 }
 
 // usageData is the data of an event.
@@ -74,6 +74,9 @@ func recordUsage(k *call) error {
 		reply, ok = k.Node.Execute(ctx, in)
 		return reply, ok
 	})
+	if r, ok := errors.AsType[*refusal](err); ok && reply.Shortage.Limit != event.NoUsageLimit {
+		r.detail = reply.Shortage.Detail()
+	}
 	if report, ok := k.Usage.ReportAt(reply.Position); ok && err == nil {
 		k.Meter.Usage(uint64(report.Recorded), uint64(report.Duplicate), uint64(report.Late))
 	}
@@ -113,7 +116,7 @@ func (k *call) readEvents(in *accounting.RecordEvents) error {
 		return readEventBatch(*body, now, in)
 	case structuredType:
 		var e cloudEvent
-		if err := decode(*body, &e, strict); err != nil {
+		if err := decodeEvent(*body, &e); err != nil {
 			return err
 		}
 		return addEvent(in, &e, now)
@@ -140,7 +143,7 @@ func readEventBatch(body []byte, now types.Time, in *accounting.RecordEvents) er
 			return errManyItems
 		}
 		var e cloudEvent
-		if err = decode(raw, &e, strict); err == nil {
+		if err = decodeEvent(raw, &e); err == nil {
 			err = addEvent(in, &e, now)
 		}
 		if err != nil {
@@ -184,9 +187,9 @@ func addEvent(in *accounting.RecordEvents, c *cloudEvent, now types.Time) error 
 	if err := checkAttributes(c); err != nil {
 		return err
 	}
-	if !e.Undated {
+	if !e.Undated { // RFC 3339 permits t and z in lower case
 		var err error
-		if e.Time, err = parseTime(c.Time); err != nil || e.Time == 0 {
+		if e.Time, err = parseTime(strings.ToUpper(c.Time)); err != nil || e.Time == 0 {
 			return invalidEvent("time: must be a time after 1970 as in RFC 3339")
 		}
 	}

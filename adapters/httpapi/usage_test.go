@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"macronode/adapters/httpapi/wire"
 	"macronode/core/accounting"
+	"macronode/core/event"
 )
 
 const (
@@ -82,6 +85,92 @@ func TestUsageEventModes(t *testing.T) {
 	}
 }
 
+// TestExtensionAttributesAreIgnored: an event with extension attributes is that without them, in each mode, whatever
+// their values are.
+func TestExtensionAttributesAreIgnored(t *testing.T) {
+	s := serve(t, build(t))
+	const extensions = `,"traceparent":"00-a-b-01","partitionkey":"","sequence":7,"flag":true,"tree":{"a":[1]},"none":null`
+	binary := func(id string) *http.Request {
+		r := s.usageEvents("application/json", "{"+oneRequest+"}")
+		for name, value := range map[string]string{"specversion": "1.0", "id": id, "source": "s", "type": "t", "time": later(0),
+			"traceparent": "00-a-b-01", "partitionkey": "", "sequence": "7", "flag": "true", "tree": "%zz", "none": "null"} {
+			r.Header.Set("Ce-"+name, value)
+		}
+		r.Header.Add("Ce-Flag", "false") // only attributes occur once
+		return r
+	}
+	const first, again = `{"recorded":1,"duplicate":0,"late":0}`, `{"recorded":0,"duplicate":1,"late":0}`
+	for i, c := range []struct {
+		r    *http.Request
+		want string
+	}{
+		{s.usageEvents(structured, usageEvent("1", extensions, oneRequest)), first},
+		{s.usageEvents(batched, "["+usageEvent("2", extensions, oneRequest)+"]"), first},
+		{binary("3"), first},
+		{binary("1"), again},
+		{binary("2"), again},
+		{s.usageEvents(structured, usageEvent("3", "", oneRequest)), again},
+	} {
+		if a := s.send(c.r); a.status != http.StatusAccepted || a.body != c.want {
+			t.Errorf("%d: %d %s, want %s", i, a.status, a.body, c.want)
+		}
+	}
+}
+
+// TestLowerCaseTimes: RFC 3339 permits t and z in lower case, and an event with such a time is the same event.
+func TestLowerCaseTimes(t *testing.T) {
+	s := serve(t, build(t))
+	for i, in := range []string{later(0), strings.ToLower(later(0)), strings.Replace(later(0), "T", "t", 1), strings.Replace(later(0), "Z", "z", 1)} {
+		r := s.usageEvents(structured, strings.Replace(usageEvent("1", "", oneRequest), later(0), in, 1))
+		resp, err := http.DefaultClient.Do(r) // the check of the document accepts upper case only
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if want := fmt.Sprintf(`{"recorded":%d,"duplicate":%d,"late":0}`, max(1-i, 0), min(i, 1)); resp.StatusCode != http.StatusAccepted || string(body) != want {
+			t.Errorf("%s: %d %s, want %s", in, resp.StatusCode, body, want)
+		}
+	}
+}
+
+// TestUsageWithoutRoomForKeys: if the window of idempotency keys has no room for events, the response shows whether a
+// retry can succeed, and when.
+func TestUsageWithoutRoomForKeys(t *testing.T) {
+	h := build(t)
+	s := serve(t, h)
+	for _, c := range []struct {
+		problem     event.Problem
+		status      int
+		code, after string
+	}{
+		{event.EventsDeferred, 429, "idempotency_capacity", "10"},
+		{event.IdempotencyCapacity, 429, "idempotency_capacity", "60"},
+		{event.TooManyEvents, 413, "payload_too_large", ""},
+	} {
+		h.usage().problem = c.problem
+		a := s.send(s.usageEvents(structured, usageEvent("1", "", oneRequest)))
+		p := parse[wire.Problem](t, a)
+		if a.status != c.status || string(p.Code) != c.code || p.Retryable != (c.after != "") || a.header.Get("Retry-After") != c.after || p.Detail != c.problem.Detail() {
+			t.Errorf("%v: %d %s, Retry-After %q", c.problem, a.status, a.body, a.header.Get("Retry-After"))
+		}
+	}
+}
+
+// TestUsageShortageIsNamed: if a limit on usage would be exceeded, the response names its key and what is left.
+func TestUsageShortageIsNamed(t *testing.T) {
+	s := serve(t, build(t))
+	var events []string
+	for i := range 6 {
+		events = append(events, usageEvent(fmt.Sprint(i), "", fmt.Sprintf(`"dimension":"custom:%d","value":1`, i)))
+	}
+	a := s.send(s.usageEvents(batched, "["+strings.Join(events, ",")+"]"))
+	const want = "accounting.max_dimensions_per_tenant limits the dimensions of the tenant: needed 6, left 5. No event of the request was recorded."
+	if p := parse[wire.Problem](t, a); a.status != 429 || p.Code != "usage_capacity" || p.Detail != want {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 // TestInvalidUsageEvents: a problem names the event and the field, and nothing of the request is recorded.
 func TestInvalidUsageEvents(t *testing.T) {
 	s := serve(t, build(t))
@@ -110,7 +199,10 @@ func TestInvalidUsageEvents(t *testing.T) {
 		usageEvent("2", "", oneRequest+`,"labels":{"host":"a"}`):                   {422, "data.labels: unknown label; the labels are service, region, method, route, subject"},
 		usageEvent("2", "", oneRequest+`,"labels":{"route":"a b"}`):                {422, "data.labels.route: must be 1..64 of a-z 0-9 . _ - / { }"},
 		usageEvent("2", "", oneRequest+`,"unit":"x"`):                              {400, "data.unit: is not accepted by this operation"},
-		usageEvent("2", `,"mood":"x"`, oneRequest):                                 {400, "mood: is not accepted by this operation"},
+		usageEvent("2", `,"data_base64":"x"`, oneRequest):                          {400, "data_base64: is no attribute of an event"},
+		usageEvent("2", `,"Time":"x"`, oneRequest):                                 {400, "Time: is no attribute of an event"},
+		usageEvent("2", `,"a b":"x"`, oneRequest):                                  {400, "The event has a member that is no attribute."},
+		strings.Replace(good, later(0), "2026-01-02t03:04:05", 1):                  {422, "time: must be a time after 1970 as in RFC 3339"},
 		strings.Replace(good, `{"dimension":"requests","value":1}`, `[]`, 1):       {400, "data: "},
 	} {
 		a := s.send(s.usageEvents(batched, "["+usageEvent("9", "", oneRequest)+","+body+"]"))

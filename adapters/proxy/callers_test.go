@@ -12,33 +12,38 @@ import (
 	"macronode/core/types"
 )
 
-// A groupRecorder records the group of callers of each request.
+// A groupRecorder records the group of callers and the tenant of each request.
 type groupRecorder struct {
 	recorder
 	mu     sync.Mutex
-	groups []event.Callers
+	groups []group
+}
+
+type group struct {
+	callers event.Callers
+	tenant  types.Tenant
 }
 
 func (r *groupRecorder) Pick(in event.Pick) event.Picked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.groups = append(r.groups, in.Callers)
+	r.groups = append(r.groups, group{in.Callers, in.Tenant})
 	return event.Picked{NoEndpoint: event.NoEndpointCircuitOpen}
 }
 
 // TestGroupOfCallersIsPicked: a request without a key, and each part of its response, is picked for
-// anonymous callers, any other for authenticated callers.
+// anonymous callers, any other for authenticated callers, and for its tenant.
 func TestGroupOfCallersIsPicked(t *testing.T) {
-	for class, want := range map[types.Class]event.Callers{types.ClassInternal: event.Authenticated, types.ClassAuthed: event.Authenticated, types.ClassAnon: event.Anonymous} {
+	for class, want := range map[types.Class]group{types.ClassInternal: {event.Authenticated, 7}, types.ClassAuthed: {event.Authenticated, 7}, types.ClassAnon: {event.Anonymous, 0}} {
 		port := new(groupRecorder)
 		p := newFailingProxy(t, port, HTTP1, syscall.ECONNREFUSED)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		m, _ := p.Match(r)
-		trace := func() *Trace { return &Trace{Flow: types.Flow{Class: class}} }
+		trace := func() *Trace { return &Trace{Flow: types.Flow{Class: class, ID: 7}} }
 		p.Serve(httptest.NewRecorder(), r, m, trace())
 		m.route.Parts = []Part{{Name: "a", Path: "/"}, {Name: "b", Path: "/"}}
 		p.Serve(httptest.NewRecorder(), r, m, trace())
-		if !slices.Equal(port.groups, []event.Callers{want, want, want}) {
+		if !slices.Equal(port.groups, []group{want, want, want}) {
 			t.Errorf("class %v: %v, want %v", class, port.groups, want)
 		}
 	}

@@ -170,6 +170,21 @@ func TestForwardedFieldsOfTrustedProxies(t *testing.T) {
 	}
 }
 
+// TestFieldsThatNameAnotherPathAreDropped: some servers serve the path of X-Original-URL or X-Rewrite-URL, which no route
+// was matched with. Such a field is not forwarded, in any spelling.
+func TestFieldsThatNameAnotherPathAreDropped(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, echo))
+	a := h.do(h.request("GET", "/", nil, "X-Original-URL", "/admin", "X-Rewrite-URL", "/admin", "x_original_url", "/admin", "X-Rewrite_Url", "/admin", "X-Original", "kept"))
+	for name := range a.header {
+		if low := strings.ToLower(name); strings.HasPrefix(low, "saw-") && strings.HasSuffix(low, "url") {
+			t.Errorf("%s was forwarded", name)
+		}
+	}
+	if a.header.Get("Saw-X-Original") != "kept" {
+		t.Errorf("%v", a.header)
+	}
+}
+
 func TestTrace(t *testing.T) {
 	h := newGateway(t, nil, startUpstream(t, echo))
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

@@ -59,15 +59,27 @@ func isDisguised(name string) bool {
 	return isHopByHop(name) || name == "Content-Length"
 }
 
+// namesOtherPath reports whether a field, in any spelling, makes some servers serve another path than that of the
+// request, which was not matched with the routes.
+func namesOtherPath(name string) bool {
+	if len(name) < len("X-Rewrite-Url") {
+		return false
+	}
+	name = hyphened(name)
+	return name == "X-Original-Url" || name == "X-Rewrite-Url"
+}
+
 // isDropped reports whether a field of a request is not forwarded.
-func isDropped(name string) bool { return isSetByProxy(name) || isDisguised(name) }
+func isDropped(name string) bool {
+	return isSetByProxy(name) || namesOtherPath(name) || isDisguised(name)
+}
 
 // removeHeaderOnlyFields removes trailers that RFC 9110, 6.5.1 forbids: fields for framing,
 // routing, authentication, the description of the body, and caching. It applies in both
 // directions, whatever was announced.
 func removeHeaderOnlyFields(trailer, header http.Header) {
 	for name := range trailer {
-		if plain := hyphened(name); isHopByHop(plain) || isSetByProxy(plain) || isHeaderOnly(plain) || containsToken(header["Connection"], name) {
+		if plain := hyphened(name); isHopByHop(plain) || isSetByProxy(plain) || namesOtherPath(plain) || isHeaderOnly(plain) || containsToken(header["Connection"], name) {
 			delete(trailer, name)
 		}
 	}

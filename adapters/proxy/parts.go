@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"macronode/core/event"
+	"macronode/core/types"
 )
 
 const (
@@ -71,7 +72,7 @@ func (p *Proxy) serveParts(w http.ResponseWriter, r *http.Request, of *route, c 
 		go func() {
 			defer all.Done()
 			c.Upstreams[i].Upstream, c.Upstreams[i].Part = p.config.Upstreams[of.Parts[i].Upstream].Name, of.Parts[i].Name
-			results[i] = p.fetchPart(ctx, r, &of.Parts[i], isClientDeadline, event.CallersOf(c.Flow.Class), &c.Upstreams[i])
+			results[i] = p.fetchPart(ctx, r, &of.Parts[i], isClientDeadline, c.Flow, &c.Upstreams[i])
 			c.Upstreams[i].MissingReason, c.Upstreams[i].PartBytes = results[i].reason, uint64(len(results[i].text))
 			c.BytesDown.Add(c.Upstreams[i].PartBytes)
 		}()
@@ -129,8 +130,8 @@ func failedPart(problem event.Problem, s FailureReason, status int) partResult {
 }
 
 // fetchPart reads a part, with as many attempts as its upstream allows.
-func (p *Proxy) fetchPart(ctx context.Context, r *http.Request, of *Part, isClientDeadline bool, by event.Callers, upstream *UpstreamTrace) partResult {
-	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Idempotent: true, Callers: by})
+func (p *Proxy) fetchPart(ctx context.Context, r *http.Request, of *Part, isClientDeadline bool, by types.Flow, upstream *UpstreamTrace) partResult {
+	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Idempotent: true, Callers: event.CallersOf(by.Class), Tenant: event.TenantOf(by)})
 	for {
 		to := p.config.Endpoints.at(of.Upstream, picked.Endpoint)
 		upstream.startAttempt(picked, to)

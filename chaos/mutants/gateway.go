@@ -175,7 +175,7 @@ func quotas() []Mutant {
 
 // upstreams are bugs of endpoints and retries.
 func upstreams() []Mutant {
-	const pick, report, breaker, budget = "core/gateway/upstream/upstream.go", "core/gateway/upstream/attempts.go", "core/gateway/upstream/breaker.go", "core/gateway/upstream/budget.go"
+	const pick, report, breaker, counts, budget = "core/gateway/upstream/upstream.go", "core/gateway/upstream/attempts.go", "core/gateway/upstream/breaker.go", "core/gateway/upstream/attempt_counts.go", "core/gateway/upstream/budget.go"
 	const model, reported, room = "./core/gateway/upstream TestMatchesModel", "./core/gateway/upstream TestTranscripts", "./core/gateway/upstream"
 	const line, lines, kept = "adapters/proxy/h1conn.go", "adapters/proxy/h1pool.go", "only a connection that was kept shows it"
 	return []Mutant{
@@ -197,14 +197,18 @@ func upstreams() []Mutant {
 		one("half-open breaker admits all", "U4", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "false", model, reported, steps),
 		one("half-open limit is the number of successes", "envoy-38338", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "b.inFlight >= u.rules.HalfOpenSuccesses", model, reported),
 		one("number of successes is the half-open limit", "envoy-8337", breaker, "b.successes >= r.HalfOpenSuccesses", "b.successes >= r.HalfOpenInFlight", model, reported),
-		one("failure of an old epoch opens the circuit", "results count in their epoch", report, "g.breaker.epoch == c.epoch && g.recordFailure(now, r)", "g.recordFailure(now, r)", model, reported),
+		one("failure of an old epoch opens the circuit", "results count in their epoch", report, "recordFailure(now, r, c.epoch, c.tenant)", "recordFailure(now, r, g.breaker.epoch, c.tenant)", model, reported),
 		one("success of an old epoch closes the circuit", "results count in their epoch", breaker, "\tif b.epoch != epoch {\n\t\treturn\n\t}\n", "", reported, room),
-		one("circuit stays open", "U5", report, "\t\tm.setDue(g.breaker.openUntil)\n", "", model, reported),
+		one("circuit stays open", "U5", report, "\tm.setDue(b.openUntil)\n", "", model, reported),
 		one("anonymous failures open the circuit of all", "anonymous failures take no upstream from callers with a key", pick, "&m.upstreams[c.upstream].groups[c.callers]", "&m.upstreams[c.upstream].groups[0]", model, reported, steps),
 		one("anonymous failures eject for all", "anonymous failures take no endpoint from callers with a key", report, "m.groupOf(c), &m.endpointOf(c).ejections[c.callers]", "m.groupOf(c), &m.endpointOf(c).ejections[0]", model, reported),
 		one("request without a key counts as authenticated", "anonymous failures take no upstream from callers with a key", "core/event/upstream.go", "if c == types.ClassAnon {", "if c == types.NumClasses {", "./cmd/macronode/internal/cli TestAnonymousFailuresSpareAuthenticated$", "./adapters/proxy TestGroupOfCallersIsPicked$"),
 		one("ticket of an earlier call is accepted", "a ticket has one use", pick, "types.NewTicket(t.Slot(), c.generation) == t", "true", model, room),
-		one("an open breaker lets attempts through", "while a breaker is open nothing is sent", pick, "b.state == event.CircuitOpen {\n\t\tparts.NoEndpoint", "b.state == event.CircuitOpen && b.openFor(now) > u.rules.MaxBreakerOpenFor {\n\t\tparts.NoEndpoint", model, reported, steps),
-		one("a breaker opens for few failures", "a breaker opens after the configured failures", breaker, "wells+ills >= uint64(r.BreakerMinAttempts) && ", "", model, reported, steps, sim),
+		one("an open breaker lets attempts through", "while a breaker is open nothing is sent", pick, "circuit == event.CircuitOpen {\n\t\tparts.NoEndpoint", "circuit == event.CircuitOpen && b.openFor(now) > u.rules.MaxBreakerOpenFor {\n\t\tparts.NoEndpoint", model, reported, steps),
+		one("a breaker opens for few failures", "a breaker opens after the configured failures", counts, "all.attempts < uint64(r.BreakerMinAttempts) || ", "", model, reported, steps, sim),
+		one("attempts of one tenant open the circuit", "one tenant takes no upstream from others", counts, "if !others.exceed(r) {", "if others.attempts > all.attempts {", model, reported, steps, sim, "./core/gateway/upstream TestOneTenantOpensNoCircuitForOthers$"),
+		alone("only a transcript has that many tenants for certain", one("tenant is counted twice", "one tenant takes no upstream from others", counts, "\t*common = tenantCounts{}\n", "\t_ = common\n", reported)),
+		one("failed trial request of a tenant opens the circuit for all", "one tenant takes no upstream from others", breaker, "b.openForOne, b.openTenant = event.CircuitOpen, true, t", "b.openForOne, b.openTenant = event.CircuitOpen, false, 0", model, reported, steps, sim, "./core/gateway/upstream TestFailingTenantStopsNoTrialRequests$"),
+		one("requests of all tenants count as of one", "one tenant takes no upstream from others", "core/event/upstream.go", "return types.Tenant(f.ID)", "return 0", "./cmd/macronode/internal/cli TestFailuresOfATenantSpareOthers$", "./adapters/proxy TestGroupOfCallersIsPicked$"),
 	}
 }

@@ -56,7 +56,7 @@ func renewals() []Mutant {
 		one("retry goes to another service", "a replaced upstream retries nothing", upstreamFile, "c.noMoreAttempts = c.noMoreAttempts || gone[c.upstream] == 1<<MaxEndpoints-1", "_ = c", upstreamModel, reported),
 		one("kept endpoint loses its state", "an endpoint that stays keeps its state", upstreamFile, "if stay>>n&1 == 0 {", "if true {", upstreamModel, "./core/gateway/upstream TestChangeToSameRulesChangesNothing$"),
 		one("new upstream keeps the old breaker", "a replaced upstream starts anew", upstreamFile, "b.enter(event.CircuitClosed)\n\t\t\tb.timesOpened, g.budget.saved = 0, r.RetryPerSecond*retryCost", "g.budget.saved = r.RetryPerSecond * retryCost", upstreamModel, played),
-		one("half-open breaker exceeds its new limit", "U4", upstreamFile, "b.state == event.CircuitHalfOpen && (b.inFlight > r.HalfOpenInFlight || b.successes >= r.HalfOpenSuccesses)", "false", "./core/gateway/upstream TestSmallerHalfOpenLimitRestartsProbing$", played),
+		one("half-open breaker exceeds its new limit", "U4", upstreamFile, "(b.state == event.CircuitHalfOpen || b.openForOne) && (b.inFlight > r.HalfOpenInFlight || b.successes >= r.HalfOpenSuccesses)", "false", "./core/gateway/upstream TestSmallerHalfOpenLimitRestartsProbing$", played),
 		one("retry budget exceeds its new limit", "U3", upstreamFile, "g.budget.saved = min(g.budget.saved, r.RetryBurst*retryCost)", "_ = retryCost", upstreamModel, "./core/gateway/upstream"),
 
 		alone("numbers belong to the server only", one("freed number is reused at once", "a number is reused as late as possible", "cmd/macronode/internal/settings/slots.go", "numbers[place], to.next = n, (n+1)%most", "numbers[place] = n", "./cmd/macronode/internal/settings TestFreedSlotsAreReusedLast$")),

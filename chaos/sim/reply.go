@@ -109,7 +109,7 @@ func (c *client) forbidden(w *World, r event.Reply) {
 // node's own is under test.
 func blank(p event.Problem) bool {
 	switch p {
-	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead, event.BadRequest:
+	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead, event.BadRequest, event.EventsDeferred:
 		return true
 	default:
 		return false

@@ -29,6 +29,7 @@ func (w *World) sees(s *step) {
 		w.note(replayed && degradedBy(types.JournalFailed), "replayed of a journal that has failed")
 		w.note(s.begun && before.Phase == types.LameDuck, "decided in the lame duck")
 		w.note(s.begun && degradedBy(types.IndexBehind), "the index is down, and a key is new")
+		w.note(s.begun && degradedBy(types.ObjectsUnavailable), "money moves while objects cannot be read")
 	case event.Applied:
 		w.note(slices.ContainsFunc(s.replies, func(r event.Reply) bool { return r.Replayed }), "a replay waited for the disk")
 		w.note(len(s.replies) > 0 && before.Phase == types.Draining, "answered in a drain")

@@ -24,6 +24,11 @@ var troubles = [...]struct {
 	}},
 	{"tight", func(o *odds) *int { return &o.full }, func(w *World) { w.disk.Leave(int64(w.c.Choose("fault/left", 3000))) }},
 	{"reserve", func(o *odds) *int { return &o.full }, func(w *World) { w.step(event.DiskFree{Bytes: uint64(w.c.Choose("fault/free", 2)) << 20}) }},
+	{"objects", func(o *odds) *int { return &o.read }, func(w *World) {
+		is := w.c.Choose("fault/objects", 4) // none, unreadable, unwritable, or both
+		w.step(event.ObjectFiles{Unreadable: is&1 == 1, Unwritable: is&2 == 2})
+	}},
+	{"provider", func(o *odds) *int { return &o.read }, func(w *World) { w.step(event.ProviderHealth{Failed: w.c.Choose("fault/providers", 3)}) }},
 	{"slow", func(o *odds) *int { return &o.slow }, (*World).slow},
 	{"pause", func(o *odds) *int { return &o.pause }, (*World).pause},
 	{"drain", func(o *odds) *int { return &o.drain }, (*World).drains},

@@ -71,6 +71,7 @@ type usageAttempt struct {
 	problems []meaning.Outcome
 	counts   meaning.Counts
 	saw      types.LSN // the last frame when it was decided
+	keys     int       // in the window of idempotency keys when it was decided
 	recorded types.Position
 }
 
@@ -191,4 +192,9 @@ func (c *usageClient) ask(w *World) {
 	a.mark, c.out = in.IndexedTo, in.Ticket
 	u.sent[c.out], u.attempts[c.out], u.enter = a, a, append(u.enter, &event.Execute{Command: in})
 	w.tell(clients, noLane, plain, "usage client %d: %d events", c.number, len(a.events))
+}
+
+// takesReserved reports whether a report needs keys of the quarter of the window that other requests have.
+func (a *usageAttempt) takesReserved(w *World) bool {
+	return 4*(a.keys+len(a.events)) > 3*w.limits.Idempotency.Keys
 }

@@ -93,7 +93,8 @@ func (o *usageOracle) isDue(at types.Time) bool {
 
 // predict notes what becomes of a report that was decided in the last step.
 func (o *usageOracle) predict(w *World, a *usageAttempt) {
-	_, after := w.trace.Around()
+	before, after := w.trace.Around()
+	a.keys = int(before.Keys)
 	copied := *o.book
 	a.problems, a.counts = copied.Record(int64(after.At), a.client.tenant, a.meant)
 	a.saw = w.node.LSN()
@@ -111,6 +112,9 @@ func (o *usageOracle) records(w *World, a *usageAttempt, f *usageFrame) {
 		return
 	case a.mark < before.Forgot:
 		w.fail("usage-stale-index", "%v records usage, with an index read to %v and forgotten to %v", f.lsn, a.mark, before.Forgot)
+		return
+	case a.takesReserved(w):
+		w.fail("usage-takes-reserved-keys", "%v records %d events beside %d keys of %d", f.lsn, len(a.events), a.keys, w.limits.Idempotency.Keys)
 		return
 	case *f.report != a.counts || len(f.usage) != a.counts.Recorded || f.tenant != a.client.tenant:
 		w.fail("usage-counts", "%v reports %+v with %d events, the model has %+v", f.lsn, *f.report, len(f.usage), a.counts)

@@ -30,7 +30,10 @@ func (u *usageWorld) replied(w *World, r event.Reply) bool {
 	switch {
 	case r.Problem == event.None:
 		a.acknowledged(w, r)
+	case r.Problem == event.EventsDeferred && !a.takesReserved(w):
+		w.fail("usage-refusal", "%v is deferred, with %d keys of %d", a.events, a.keys, w.limits.Idempotency.Keys)
 	case blank(r.Problem):
+		w.note(r.Problem == event.EventsDeferred, "usage is deferred: the rest of the window is reserved")
 		c.doubts = c.doubts || r.Problem == event.OutcomeUnknown
 		w.note(r.Problem == event.StaleIndexRead, "usage is reported with a stale index read")
 		w.note(r.Problem == event.OutcomeUnknown && a.recorded.LSN > 0, "a report is recorded, and its outcome is unknown")

@@ -25,7 +25,7 @@ var visits = [...]func(*World){
 	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
 	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
 	(*World).changes, (*World).changes, (*World).streams, (*World).streams, (*World).pours, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
-	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood, (*World).queriesUpstream,
+	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood, (*World).queriesUpstream, (*World).failsForOne,
 	(*World).brink, (*World).spree, (*World).finds, (*World).trusts, (*World).closes,
 }
 

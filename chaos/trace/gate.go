@@ -1,8 +1,6 @@
 package trace
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -67,74 +65,6 @@ func newGate(c node.Config) gate {
 
 // ignoreNote ignores notes.
 func ignoreNote(string) {}
-
-// facetLimits returns the limits of a facet.
-func (d *gate) facetLimits(f int, of admission.Facet, weights [types.NumClasses]uint64, quantum uint64) {
-	var weight [types.NumClasses]int64
-	for k, w := range weights {
-		weight[k] = int64(w)
-	}
-	q := &d.queues[f]
-	q.Most, q.Class, q.Flow = of.Queue, of.PerClass, of.PerFlow
-	if q.FlowShare = of.FlowPermits; q.FlowShare == 0 || q.FlowShare >= of.Permits {
-		q.FlowShare = math.MaxInt
-	}
-	for c, most := range of.ClassPermits {
-		if q.ClassShare[c] = min(most, of.Permits); most == 0 {
-			q.ClassShare[c] = of.Permits
-		}
-	}
-	q.Change(weight, int64(quantum))
-	d.most[f] = max(d.usedPermits(types.Facet(f)), of.Permits)
-}
-
-// partLimits returns the limits of the queue of parts: an admitted request is served to the end.
-func (d *gate) partLimits(weights [types.NumClasses]uint64, quantum uint64) {
-	var weight [types.NumClasses]int64
-	for k, w := range weights {
-		weight[k], d.line.Class[k] = max(1, int64(w)), d.limits.Places
-	}
-	d.line.Most, d.line.Flow = d.limits.Places, d.limits.Places
-	d.line.Change(weight, int64(quantum))
-}
-
-// applyPolicy applies a policy: running requests continue, and waiting requests of unserved classes
-// are rejected.
-func (d *gate) applyPolicy(now types.Instant, g *event.Policy) {
-	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.MaxWait, slices.Clone(g.Routes), g.MaxPacingDelay
-	for f, of := range g.Facets {
-		if d.queued(types.Facet(f)) > of.Queue {
-			d.note("more wait than a change has room for")
-		}
-		d.limits.Facets[f] = admission.Facet(of)
-		d.facetLimits(f, d.limits.Facets[f], g.Weights, g.Quantum)
-	}
-	for i := range d.requests {
-		x := &d.requests[i]
-		if x.at == "queued" && x.cost > int64(g.Quantum) {
-			d.note("waits, and costs more than the new quantum")
-			x.cost = int64(g.Quantum)
-		}
-		if x.paused > 0 {
-			d.note("a change while a part of a body waits")
-		}
-		if x.lined > 0 {
-			d.note("a change while a part of a body waits for its turn")
-		}
-	}
-	d.partLimits(g.Weights, g.Quantum)
-	others := d.quotaState.renews(now, g)
-	for i := range d.requests {
-		d.requests[i].later |= others
-		d.requests[i].old, d.requests[i].oldPaced = d.requests[i].part, d.requests[i].paced
-	}
-	for f := range d.queues {
-		for slot, any := d.queues[f].Unserved(); any; slot, any = d.queues[f].Unserved() {
-			d.expectRejection(slot, event.RejectClassDisabled, now)
-		}
-	}
-	d.grantPermits(now)
-}
 
 // expectRejection expects the rejection of a waiting request.
 func (d *gate) expectRejection(slot uint32, why event.RejectReason, now types.Instant) {
@@ -287,66 +217,6 @@ func (d *gate) admit(before *View, now types.Instant, in *event.Admit, got []eve
 	return nil
 }
 
-// withoutQuotaState returns a rejection without the state of the quotas.
-func withoutQuotaState(v event.Decision) event.Decision {
-	v.Problem = event.Busy
-	switch {
-	case v.Reason == event.RejectNotServing:
-		v.Problem = event.Unavailable
-	case v.Reason == event.RejectQuotaExceeded, v.Reason == event.RejectPacingTimeout:
-		v.Problem = event.RateLimited
-	}
-	return v
-}
-
-// rejectReason is Refuses without quotas.
-func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
-	f, flow, q := &d.limits.Facets[in.Facet], flowOf(in), &d.queues[in.Facet]
-	waits := func(of func(*gateRequest) bool) int {
-		return d.count(func(g *gateRequest) bool { return g.at == "queued" && g.facet == in.Facet && of(g) })
-	}
-	all := d.count(func(g *gateRequest) bool { return g.route == int(in.Route) })
-	switch most := d.limits.Routes; {
-	case !before.Reads:
-		return event.RejectNotServing
-	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
-		if d.count(func(g *gateRequest) bool { return g.route == int(in.Route) && g.at == "lost" }) > 0 {
-			d.note("a route is full of requests with reclaimed permits")
-		}
-		return event.RejectRouteLimit
-	case q.Weight[in.Class] == 0:
-		return event.RejectClassDisabled
-	case waits(func(*gateRequest) bool { return true }) >= f.Queue:
-		return event.RejectQueueFull
-	case waits(func(g *gateRequest) bool { return g.flow.Class == in.Class }) >= f.PerClass[in.Class]:
-		return event.RejectClassLimit
-	case waits(func(g *gateRequest) bool { return g.flow == flow }) >= f.PerFlow:
-		return event.RejectFlowLimit
-	}
-	return event.Admitted
-}
-
-// checkPacing returns whether the pace of the instance rejects a request: it must if the wait is too
-// long with an empty queue, and must not if it is short enough behind all queued ones.
-func (d *gate) checkPacing(now types.Instant, in *event.Admit, got event.RejectReason) (event.RejectReason, error) {
-	queued := d.queued(in.Facet)
-	own := d.count(func(g *gateRequest) bool { return g.at == "queued" && g.facet == in.Facet && g.flow == flowOf(in) })
-	least := slices.MinFunc(d.limits.Weights[:], func(a, b uint64) int { return cmp.Compare(a-1, b-1) }) // 0 counts as the largest
-	most := max(d.pace, min(d.limits.Wait, d.pace*time.Duration(d.limits.Weights[in.Class]/least)))
-	if own == 0 {
-		most = d.limits.Wait
-	}
-	switch is := got == event.RejectPacingTimeout; {
-	case is && d.quotaState.paced(now, queued, inRequests) <= most:
-		return got, broken("RefusedRightly", "%v is refused for the pace, with %d queued", in.Ticket, queued)
-	case !is && d.quotaState.paced(now, 0, inRequests) > most:
-		return got, broken("Paced", "%v would wait for %v, and may for %v", in.Ticket, d.quotaState.paced(now, 0, inRequests), most)
-	case is:
-		return event.RejectPacingTimeout, nil
-	}
-	return event.Admitted, nil
-}
-
 // grantPermits is Dispatch while there are permits and tokens: requests and parts of bodies take turns.
 func (d *gate) grantPermits(now types.Instant) {
 	for {
@@ -457,57 +327,4 @@ func (d *gate) drain(now types.Instant) {
 		}
 	}
 	d.grantPermits(now)
-}
-
-// checkDecisions checks the decisions: each expected one, once, in order.
-func (d *gate) checkDecisions(all []event.Decision) error {
-	for i, v := range all {
-		if i == len(d.expected) {
-			return broken("OneVerdict", "%v got %v, but no decision was expected", v.Ticket, v.Reason)
-		}
-		want := d.expected[i]
-		switch v.Ahead = 0; {
-		case v.Ticket != want.Ticket:
-			return broken("InTurn", "%v got %v, but it is the turn of %v", v.Ticket, v.Reason, want.Ticket)
-		case v.Reason != want.Reason && v.Reason != event.Admitted:
-			return broken("RefusedRightly", "%v is refused for %v, and has a right to %v", v.Ticket, v.Reason, want.Reason)
-		case v.Reason != want.Reason:
-			return broken("Refused", "%v is admitted, but %v was expected", v.Ticket, want.Reason)
-		case v.Waited != want.Waited || v.Problem != want.Problem:
-			return broken("OneVerdict", "got %+v, want %+v", v, want)
-		case v != want:
-			return broken("QuotaExact", "got %+v, want %+v", v, want)
-		}
-	}
-	if n := len(all); n < len(d.expected) {
-		return broken("NoneLost", "%v should get %v, but got no decision", d.expected[n].Ticket, d.expected[n].Reason)
-	}
-	return nil
-}
-
-// checkCounts compares the counts of the node with those here.
-func (d *gate) checkCounts(after *View) error {
-	var queued [types.NumFacets][types.NumClasses]uint32
-	for i := range d.requests {
-		if g := &d.requests[i]; g.at == "queued" {
-			queued[g.facet][g.flow.Class]++
-		}
-	}
-	for f := range types.NumFacets {
-		out := d.usedPermits(f)
-		d.most[f] = max(d.limits.Facets[f].Permits, min(d.most[f], out))
-		if after.Permits[f] != uint32(out) || out > d.most[f] {
-			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, f, after.Permits[f], d.most[f])
-		}
-	}
-	if lined := d.count(func(g *gateRequest) bool { return g.lined > 0 }); int(after.PacedParts) != lined {
-		return broken("QueueBounded", "%d parts of bodies wait for their turn, counted %d", lined, after.PacedParts)
-	}
-	if after.Queued != queued {
-		return broken("QueueBounded", "queued are %v, counted %v", queued, after.Queued)
-	}
-	if after.PermitsRevoked != d.taken {
-		return broken("PermitsReturn", "%d permits were taken back, counted %d", d.taken, after.PermitsRevoked)
-	}
-	return nil
 }

@@ -21,6 +21,7 @@ const retryPrice = 100 // hundredths of a retry
 type call struct {
 	upstream   uint16
 	callers    event.Callers
+	tenant     types.Tenant
 	endpoint   uint8
 	idempotent bool
 	attempts   uint8
@@ -32,10 +33,11 @@ type call struct {
 	last       bool   // its upstream was replaced: it is not retried
 }
 
-// An attempted is an attempt whose result the breaker counts.
+// An attempted is an attempt whose result the breaker counts. Runs have fewer tenants than a breaker counts apart.
 type attempted struct {
 	bucket int64
 	failed bool
+	tenant types.Tenant
 }
 
 // A target is the state of an upstream for a group of callers, derived from their attempts.
@@ -48,7 +50,9 @@ type target struct {
 	successes uint32      // half-open
 	opened    types.Instant
 	openFor   time.Duration // the minimum
-	unsure    bool          // the policy changed while it was half-open: its probes and successes are not known
+	forOne    bool          // it is open for one tenant only: the first probe failed
+	whose     types.Tenant
+	unsure    bool // its probes and successes are not known, until it is closed
 
 	saved    int64 // retry budget, in hundredths of a retry
 	refilled types.Instant
@@ -100,7 +104,7 @@ func (p *trips) answer(now types.Instant, in *event.UpstreamQuery, is *event.Ups
 		if is.Picked.NoEndpoint != event.NoEndpointOverflow {
 			t.earns(now)
 		}
-		return p.picked(now, &call{upstream: in.Pick.Upstream, callers: in.Pick.Callers, idempotent: in.Pick.Idempotent, phase: "waits"}, &is.Picked)
+		return p.picked(now, &call{upstream: in.Pick.Upstream, callers: in.Pick.Callers, tenant: in.Pick.Tenant, idempotent: in.Pick.Idempotent, phase: "waits"}, &is.Picked)
 	case event.QueryRetry:
 		c := p.calls[in.Retry.Ticket]
 		if is.Picked.NoEndpoint == event.NoEndpointStale {
@@ -115,7 +119,8 @@ func (p *trips) answer(now types.Instant, in *event.UpstreamQuery, is *event.Ups
 	case event.QueryStats:
 		if int(in.Upstream) < len(p.targets) {
 			for by := range is.Stats.Circuits {
-				if err := p.targets[in.Upstream][by].sees(now, is.Stats.Circuits[by].State); err != nil {
+				t := &p.targets[in.Upstream][by]
+				if err := t.sees(now, is.Stats.Circuits[by].State, t.whose); err != nil {
 					return err
 				}
 			}
@@ -130,7 +135,7 @@ func (p *trips) picked(now types.Instant, c *call, is *event.Picked) error {
 		return nil
 	}
 	t := p.of(c)
-	if err := t.sees(now, is.Circuit); err != nil {
+	if err := t.sees(now, is.Circuit, c.tenant); err != nil {
 		return err
 	}
 	if is.NoEndpoint != event.EndpointPicked {
@@ -176,10 +181,10 @@ func (p *trips) reported(now types.Instant, in *event.AttemptResult, on event.Re
 	switch {
 	case in.Outcome == event.AttemptAnswered:
 		if c.phase = "answered"; !c.gone {
-			t.succeeds(now, c.epoch)
+			t.succeeds(now, c)
 		}
 	case in.Outcome != event.AttemptAbandoned && !c.gone:
-		t.fails(now, c.epoch)
+		t.fails(now, c)
 	}
 	switch {
 	case on.Retry:
@@ -203,7 +208,7 @@ func (p *trips) ended(now types.Instant, c *call, in *event.AttemptResult) {
 		}
 	case in.Outcome == event.AttemptTruncated, in.Outcome == event.AttemptCompleted, in.Outcome == event.AttemptAbandoned:
 		if in.Outcome == event.AttemptTruncated && !c.counted && !c.gone {
-			p.of(c).fails(now, c.epoch)
+			p.of(c).fails(now, c)
 		}
 		delete(p.calls, in.Ticket)
 	}
@@ -221,7 +226,7 @@ func (p *trips) retries(now types.Instant, c *call, in *event.AttemptResult, on 
 		return broken("AttemptsAreFew", "a retry after %d attempts of %d", c.attempts, t.rules.MaxAttempts)
 	case on.Wait > in.TimeLeft:
 		return broken("RetryInTime", "a retry after %v, and %v are left", on.Wait, in.TimeLeft)
-	case t.circuit == event.CircuitOpen && now < t.opened.Add(t.openFor): // later it may be half-open
+	case t.stateFor(c.tenant) == event.CircuitOpen && !t.unsure && now < t.opened.Add(t.openFor): // later it may be half-open
 		return broken("OpenAdmitsNothing", "a retry is granted to upstream %d, whose breaker is open", c.upstream)
 	case t.saved < 0:
 		return broken("RetriesAreSaved", "a retry to upstream %d, which has saved none", c.upstream)
@@ -246,56 +251,106 @@ func (t *target) refill(now types.Instant) {
 	t.saved = max(t.saved, min(t.saved+min(n, spare)*retryPrice, spare*retryPrice))
 }
 
+// stateFor returns the state for the requests of a tenant.
+func (t *target) stateFor(of types.Tenant) event.CircuitState {
+	if t.forOne && of != t.whose {
+		return event.CircuitHalfOpen
+	}
+	return t.circuit
+}
+
+// passes handles the time. A breaker that is open for one tenant becomes half-open for all at a time that is drawn. From the
+// least such time on, its probes may be those of before or after.
+func (t *target) passes(now types.Instant) {
+	if t.forOne && now >= t.opened.Add(t.openFor) {
+		t.circuit, t.forOne, t.unsure = event.CircuitHalfOpen, false, true
+	}
+}
+
 // succeeds counts an attempt that was answered.
-func (t *target) succeeds(now types.Instant, epoch int) {
-	switch {
-	case epoch != t.epoch:
-	case t.circuit != event.CircuitHalfOpen:
-		t.reported = append(t.reported, attempted{bucket: int64(now) / int64(breakerBucket)})
-	default:
+func (t *target) succeeds(now types.Instant, c *call) {
+	t.passes(now)
+	if t.unsure || c.epoch != t.epoch {
+		return
+	}
+	switch t.stateFor(c.tenant) {
+	case event.CircuitClosed:
+		t.reported = append(t.reported, attempted{bucket: int64(now) / int64(breakerBucket), tenant: c.tenant})
+	case event.CircuitHalfOpen:
 		if t.successes++; t.successes >= t.rules.HalfOpenSuccesses {
 			t.becomes(event.CircuitClosed)
 		}
+	case event.CircuitOpen: // for its tenant
 	}
 }
 
-// fails counts an attempt that failed. The breaker opens at the configured share of failures.
-func (t *target) fails(now types.Instant, epoch int) {
-	if epoch != t.epoch {
+// fails counts an attempt that failed. A closed breaker opens at the configured share of failures; a half-open one for the
+// tenant of the first failure, and at that of another tenant for all.
+func (t *target) fails(now types.Instant, c *call) {
+	t.passes(now)
+	if t.unsure || c.epoch != t.epoch {
 		return
 	}
-	if t.circuit == event.CircuitClosed {
-		newest := int64(now) / int64(breakerBucket)
-		t.reported = append(t.reported, attempted{newest, true})
-		all, failures := 0, 0
-		for _, a := range t.reported {
-			if a.bucket > newest-breakerSpan {
-				if all++; a.failed {
-					failures++
-				}
-			}
+	switch {
+	case t.circuit == event.CircuitClosed:
+		t.reported = append(t.reported, attempted{int64(now) / int64(breakerBucket), true, c.tenant})
+		if t.opens(now) {
+			t.becomes(event.CircuitOpen)
+			t.opened, t.openFor = now, t.rules.BreakerOpenFor/2
 		}
-		if all < int(t.rules.BreakerMinAttempts) || failures*100 < int(t.rules.BreakerFailurePercent)*all {
-			return
+	case !t.forOne:
+		t.circuit, t.forOne, t.whose = event.CircuitOpen, true, c.tenant
+		t.opened, t.openFor = now, t.rules.BreakerOpenFor/2
+	case c.tenant != t.whose:
+		t.becomes(event.CircuitOpen) // until the same time
+	}
+}
+
+// opens reports whether enough attempts failed: of all, and of those that are left without any one tenant.
+func (t *target) opens(now types.Instant) bool {
+	newest := int64(now) / int64(breakerBucket)
+	type sums struct{ all, failures int }
+	var all sums
+	by := map[types.Tenant]sums{}
+	for _, a := range t.reported {
+		if a.bucket <= newest-breakerSpan {
+			continue
+		}
+		s := by[a.tenant]
+		all.all, s.all = all.all+1, s.all+1
+		if a.failed {
+			all.failures, s.failures = all.failures+1, s.failures+1
+		}
+		by[a.tenant] = s
+	}
+	if all.all < int(t.rules.BreakerMinAttempts) || all.failures*100 < int(t.rules.BreakerFailurePercent)*all.all {
+		return false
+	}
+	for _, s := range by { //nolint:maporder // all must hold
+		if (all.failures-s.failures)*100 < int(t.rules.BreakerFailurePercent)*(all.all-s.all) {
+			return false
 		}
 	}
-	t.becomes(event.CircuitOpen)
-	t.opened, t.openFor = now, t.rules.BreakerOpenFor/2
+	return true
 }
 
 func (t *target) becomes(s event.CircuitState) {
-	t.circuit, t.reported, t.probes, t.successes, t.unsure = s, nil, 0, 0, false
+	t.circuit, t.reported, t.probes, t.successes, t.unsure, t.forOne = s, nil, 0, 0, false, false
 	t.epoch++
 }
 
-// sees checks the state of a breaker against the reported attempts. Time alone changes it from
+// sees checks the state of a breaker for a tenant against the reported attempts. Time alone changes it from
 // open to half-open.
-func (t *target) sees(now types.Instant, is event.CircuitState) error {
-	switch {
-	case is == t.circuit:
+func (t *target) sees(now types.Instant, is event.CircuitState, by types.Tenant) error {
+	t.passes(now)
+	switch was := t.stateFor(by); {
+	case t.unsure && is != event.CircuitClosed:
+		t.circuit = is
+		return nil
+	case is == was:
 		return nil
 	case t.unsure:
-	case t.circuit == event.CircuitOpen && is == event.CircuitHalfOpen:
+	case was == event.CircuitOpen && is == event.CircuitHalfOpen:
 		if now < t.opened.Add(t.openFor) {
 			return broken("OpenLasts", "a breaker that opened at %v is half-open at %v", t.opened, now)
 		}
@@ -347,8 +402,8 @@ func (t *target) renews(now types.Instant, r upstream.Rules) (gone uint16) {
 	case stay == 0:
 		t.becomes(event.CircuitClosed)
 		t.saved = int64(r.RetryPerSecond) * retryPrice
-	case t.circuit == event.CircuitHalfOpen:
-		t.unsure = true
+	case t.circuit == event.CircuitHalfOpen, t.forOne:
+		t.circuit, t.forOne, t.unsure = event.CircuitHalfOpen, false, true
 	}
 	t.saved = min(t.saved, int64(r.RetryBurst)*retryPrice)
 	return ^stay

@@ -25,7 +25,12 @@ func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *e
 // decideEvents records the events that are not recorded yet, and a report of how many these are.
 func (p *Plane) decideEvents(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) {
 	report := Report{Caller: in.Caller, Duplicate: uint16(in.repeats)}
-	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report); reply.Problem != event.None {
+	var need needs
+	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {
+		return
+	}
+	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoUsageLimit {
+		reply.Problem = event.UsageCapacity
 		return
 	}
 	reply.Position = p.add(f, in.Tenant, kindReported, report.append(p.payload[:0]))
@@ -40,21 +45,18 @@ func (p *Plane) add(f plane.Frame, t types.Tenant, kind uint8, payload []byte) t
 	return f.Add()
 }
 
-// checkEvents finds the events that are new and counts them in report, or returns the problem of an event, from 1.
-func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, report *Report) (event.Problem, uint16) {
-	var need needs
+// checkEvents finds the events that are new and counts them in report and need, or returns the problem of an event,
+// from 1.
+func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, report *Report, need *needs) (event.Problem, uint16) {
 	for i := 0; i < len(in.Events); {
 		end := i + 1 // of the events of the same series
 		for end < len(in.Events) && in.Events[end].Series.ID == in.Events[i].Series.ID {
 			end++
 		}
-		if why, item := p.checkSeries(at, in, i, end, f, report, &need); why != event.None {
+		if why, item := p.checkSeries(at, in, i, end, f, report, need); why != event.None {
 			return why, item
 		}
 		i = end
-	}
-	if !p.hasRoom(in.Tenant, &need) {
-		return event.UsageCapacity, 0
 	}
 	return event.None, 0
 }
@@ -121,15 +123,32 @@ func (n *needs) addRow(p *Plane, t types.Tenant, stream types.NameHash) {
 	}
 }
 
-// hasRoom reports whether there is room for so many rows and streams of a tenant.
-func (p *Plane) hasRoom(of types.Tenant, n *needs) bool {
+// shortage returns the limit that so many more rows and streams of a tenant would exceed.
+func (p *Plane) shortage(of types.Tenant, n *needs) event.Shortage {
 	at, known := p.tenants.Find(of)
 	var t tenant
 	if known {
 		_, t = p.tenants.Row(at)
 	}
-	return n.rows <= p.rows.Room() && n.streams <= p.streams.Room() && (known || n.rows == 0 || p.tenants.Room() > 0) &&
-		(n.rows == 0 || int(t.rows)+n.rows <= p.limits.TenantRow) && (n.streams == 0 || int(t.streams)+n.streams <= p.limits.TenantDim)
+	tenants := 0
+	if !known && n.rows > 0 {
+		tenants = 1
+	}
+	for _, c := range [...]struct {
+		limit        event.UsageLimit
+		needed, left int
+	}{
+		{event.UsageTenantRows, n.rows, p.limits.TenantRow - int(t.rows)},
+		{event.UsageRows, n.rows, p.rows.Room()},
+		{event.UsageTenantDimensions, n.streams, p.limits.TenantDim - int(t.streams)},
+		{event.UsageStreams, n.streams, p.streams.Room()},
+		{event.UsageTenants, tenants, p.tenants.Room()},
+	} {
+		if c.needed > 0 && c.needed > c.left {
+			return event.Shortage{Limit: c.limit, Needed: uint32(c.needed), Left: uint32(max(c.left, 0))}
+		}
+	}
+	return event.Shortage{}
 }
 
 func checkTime(at, of types.Time) event.Problem {

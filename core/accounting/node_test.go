@@ -28,7 +28,7 @@ import (
 // apiKeys: one may do everything, one may only record usage, of another tenant.
 var apiKeys = [...]event.Key{{ID: 7, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}, {ID: 8, Tenant: 2, Scopes: event.ScopeMeter}}
 
-const windowKeys = 10 // idempotency keys and refs in memory
+const windowKeys = 12 // idempotency keys and refs in memory
 
 func nodeLimits() state.Limits {
 	l, _ := limits()
@@ -245,8 +245,10 @@ func (s *system) send(c *call) {
 	switch before := s.status; {
 	case in.IndexedTo < before.Forgot:
 		c.refused = event.StaleIndexRead
-	case int(before.Keys)+len(in.Events) > windowKeys:
-		c.refused = event.Unavailable
+	case 4*(windowKeys/2+len(in.Events)) > 3*windowKeys: // the window keeps half of its keys, and events leave a quarter
+		c.refused = event.TooManyEvents
+	case 4*(int(before.Keys)+len(in.Events)) > 3*windowKeys:
+		c.refused = event.EventsDeferred
 	default:
 		c.refused = event.None
 	}
@@ -312,7 +314,8 @@ func (s *system) answered(r event.Reply) {
 		if r.Problem != c.refused {
 			s.Fatalf("refused with %q, want %q", r.Problem.Code(), c.refused.Code())
 		}
-		s.seen[map[event.Problem]string{event.StaleIndexRead: "a stale read of the index", event.Unavailable: "no room for refs"}[c.refused]]++
+		s.seen[map[event.Problem]string{event.StaleIndexRead: "a stale read of the index", event.TooManyEvents: "more events than the window takes at once",
+			event.EventsDeferred: "the rest of the window is reserved"}[c.refused]]++
 	case len(c.problems) > 0:
 		if got := outcomes[r.Problem]; !slices.Contains(c.problems, got) {
 			s.Fatalf("problem %q, the model has %v", r.Problem.Code(), c.problems)
@@ -379,7 +382,7 @@ func (s *system) compare(*rapid.T) {
 func TestNodeCountsEachEventOnce(t *testing.T) {
 	seen := map[string]int{}
 	want := []string{"usage", "correction", "conflict", "too old", "in the future", "overflow", "capacity", "frames are lost", "a retry after a crash finds its events",
-		"a duplicate that only the index has", "a stale read of the index", "no room for refs", "usage is due while the clock is untrusted", "jump back true", "jump back false"}
+		"a duplicate that only the index has", "a stale read of the index", "more events than the window takes at once", "the rest of the window is reserved", "usage is due while the clock is untrusted", "jump back true", "jump back false"}
 	rare := func(what string) bool { return seen[what] == 0 }
 	for range 20 {
 		rapid.Check(t, func(r *rapid.T) {

@@ -95,12 +95,13 @@ func (*Plane) Authorized(at types.Time, keys *access.Keys, c command.Command) bo
 	return keys.Allows(at, c.Head().Caller, c.Head().Tenant, event.ScopeMeter)
 }
 
-// Cost is a ref for each event, and the records of all events.
+// Cost is a ref for each event, and the records of all events. Events are many, and can wait: they leave room for the
+// keys of payments.
 func (*Plane) Cost(c command.Command) command.Cost {
 	cost := command.Cost{Bytes: 2 * types.MaxRecord} // the report, and the eviction of old keys
 	switch in := c.(type) {
 	case *RecordEvents:
-		cost.Rows = len(in.Events)
+		cost.Rows, cost.LowPriority = len(in.Events), true
 		for i := range in.Events {
 			cost.Bytes += usageBytes(&in.Events[i].Series, entrySize)
 		}

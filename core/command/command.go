@@ -48,6 +48,9 @@ type ByNode interface {
 type Cost struct {
 	Rows  int // of the idempotency window: its key and its refs
 	Bytes int // of the journal, at most
+
+	// LowPriority is set if the rows leave a quarter of the window to other commands.
+	LowPriority bool
 }
 
 // PriorOutcome is the outcome of an idempotency key: the digest of its request, the ID of its

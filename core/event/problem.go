@@ -52,6 +52,8 @@ const (
 	EventInvalid                // a field of the usage event
 	LaneMoved                   // the cursor of the lane is not where the command expects it
 	ExportCapacity              // lanes or quarantined positions of exports
+	EventsDeferred              // the rest of the idempotency window is reserved for other commands
+	TooManyEvents               // more than the idempotency window takes at once
 	numProblems                 // the number of problems
 )
 
@@ -122,6 +124,8 @@ func (p Problem) rule() problemRule {
 		EventInvalid:        {"event_invalid", 422, needsNoDurability},
 		LaneMoved:           {"lane_moved", 409, 0},
 		ExportCapacity:      {"export_capacity", 429, retryable},
+		EventsDeferred:      {"idempotency_capacity", 429, retryable | needsNoDurability},
+		TooManyEvents:       {"payload_too_large", 413, needsNoDurability},
 	}[p]
 }
 
@@ -191,6 +195,8 @@ func (p Problem) Detail() string {
 		EventInvalid:        "A field of the event is invalid. No event of the request was recorded.",
 		LaneMoved:           "The cursor of the lane is not where the request expects it. Read the lane again.",
 		ExportCapacity:      "The limit of lanes, or of quarantined positions, of exports is reached. Nothing was changed.",
+		EventsDeferred:      "Usage events may use three quarters of wallet.idempotency.keys, and these are in use until the index has older keys. No event of the request was recorded.",
+		TooManyEvents:       "The request has more events than a quarter of wallet.idempotency.keys, or three quarters of wallet.idempotency.max_keys_per_tenant. Send fewer events in a request.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

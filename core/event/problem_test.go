@@ -62,6 +62,8 @@ var contract = []struct {
 	{event.EventInvalid, "event_invalid", 422, false, false, true},
 	{event.LaneMoved, "lane_moved", 409, false, false, false},
 	{event.ExportCapacity, "export_capacity", 429, true, false, false},
+	{event.EventsDeferred, "idempotency_capacity", 429, true, false, true},
+	{event.TooManyEvents, "payload_too_large", 413, false, false, true},
 }
 
 func TestProblemsMatchContract(t *testing.T) {

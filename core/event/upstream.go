@@ -11,6 +11,7 @@ type Pick struct {
 	Upstream   uint16 // number in the configuration
 	Idempotent bool   // its method is idempotent, so it may be sent more than once
 	Callers    Callers
+	Tenant     types.Tenant // of the caller; 0: a caller without a key
 }
 
 // Callers is a group of callers. What an upstream does to requests of one group has no effect on
@@ -35,6 +36,14 @@ func CallersOf(c types.Class) Callers {
 	return Authenticated
 }
 
+// TenantOf returns the tenant of a flow; 0 if its callers have no key.
+func TenantOf(f types.Flow) types.Tenant {
+	if CallersOf(f.Class) == Anonymous {
+		return 0
+	}
+	return types.Tenant(f.ID)
+}
+
 // Retry asks for the endpoint of the next attempt, after the wait of its RetryDecision. → Picked
 type Retry struct{ Ticket types.Ticket }
 
@@ -43,7 +52,7 @@ type Picked struct {
 	Ticket     types.Ticket     // of the request, the same for all its attempts
 	Endpoint   uint8            // number in the upstream
 	NoEndpoint NoEndpointReason // 0: there is an endpoint
-	Circuit    CircuitState     // of the upstream for these callers, at the time of the decision
+	Circuit    CircuitState     // of the upstream for this tenant of these callers, at the time of the decision
 	Ejected    bool             // the endpoint is ejected, because all healthy ones are
 	RetryAfter time.Duration    // without an endpoint, until a retry makes sense; 0: unknown
 }
@@ -159,9 +168,9 @@ type UpstreamStats struct {
 
 // CircuitStats is the state of the circuit breaker of an upstream.
 type CircuitStats struct {
-	State  CircuitState
-	Epoch  uint32 // times that it has changed
-	Opened uint64 // times that it has opened
+	State  CircuitState // open may be for one tenant only
+	Epoch  uint32       // times that it has changed, and not for one tenant only
+	Opened uint64       // times that it has opened
 }
 
 // UpstreamQuery is a query of the adapters about upstreams, or a report. → UpstreamReply

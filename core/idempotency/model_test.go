@@ -2,6 +2,7 @@ package idempotency_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -28,6 +29,10 @@ func spell(found bool, err error) string {
 		return "full"
 	case errors.Is(err, idempotency.ErrTenantLimit):
 		return "share"
+	case errors.Is(err, idempotency.ErrReserved):
+		return "reserved"
+	case errors.Is(err, idempotency.ErrTooMany):
+		return "too many"
 	case err != nil:
 		return err.Error()
 	case found:
@@ -62,7 +67,7 @@ type walk struct {
 }
 
 func newWalk(t tb, pick chance) *walk {
-	l := idempotency.Limits{Keys: 1 + pick(6), PerTenant: 1 + pick(4), Tenants: 1 + pick(3), TTL: time.Duration(pick(5)) * time.Second,
+	l := idempotency.Limits{Keys: 1 + pick(9), PerTenant: 1 + pick(5), Tenants: 1 + pick(3), TTL: time.Duration(pick(5)) * time.Second,
 		MinRetention: time.Duration(pick(3)) * time.Second}
 	seed := types.Hash64(pick(1 << 30))
 	return &walk{tb: t, pick: pick, limits: l, live: idempotency.New(l, seed), folded: idempotency.New(l, seed+1), copied: idempotency.New(idempotency.Limits{}, 0),
@@ -149,6 +154,24 @@ func (w *walk) remember(k model.Seen) {
 	}
 }
 
+// report stores refs of low priority in a frame, if they fit.
+func (w *walk) report() {
+	tenant, rows := types.Tenant(1+w.pick(4)), 1+w.pick(3)
+	why := w.model.AdmitLowPriority(tenant, rows)
+	if err := w.live.AdmitLowPriority(tenant, rows); err == nil && why != "" || err != nil && spell(false, err) != why {
+		w.Fatalf("%d refs of %d: %v, the model has %q", rows, tenant, err, why)
+	}
+	if why != "" {
+		w.saw["events: "+why]++
+		return
+	}
+	w.place()
+	for n := range rows {
+		w.remember(model.Seen{Tenant: tenant, Name: fmt.Sprintf("event %d %d", w.last, n), Ref: true, Place: w.last, At: w.at})
+	}
+	w.saw["events: new"]++
+}
+
 // undo stores keys and undoes that.
 func (w *walk) undo() {
 	was, m := w.live.Hash(), w.live.Savepoint()
@@ -215,7 +238,9 @@ func (w *walk) copy() {
 // step makes one random call and compares.
 func (w *walk) step() {
 	left := w.copied.Hash()
-	switch w.pick(12) {
+	switch w.pick(14) {
+	case 12, 13:
+		w.report()
 	case 0, 1:
 		w.sweep()
 	case 2:
@@ -274,7 +299,8 @@ func TestModelCoversEveryOutcome(t *testing.T) {
 			saw[what] += n
 		}
 	}
-	for _, what := range []string{"new", "held", "conflict", "again", "used", "full", "share", "expired", "kept"} {
+	for _, what := range []string{"new", "held", "conflict", "again", "used", "full", "share", "expired", "kept",
+		"events: new", "events: too many", "events: reserved", "events: share", "events: full"} {
 		if saw[what] < 20 {
 			t.Errorf("%q was returned %d times: %v", what, saw[what], saw)
 		}

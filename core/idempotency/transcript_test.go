@@ -18,6 +18,7 @@ import (
 
 func TestWindowTranscript(t *testing.T) { play(t, "testdata/window") }
 func TestTenantLimits(t *testing.T)     { play(t, "testdata/shares") }
+func TestLowPriority(t *testing.T)      { play(t, "testdata/low_priority") }
 func TestIndexTranscript(t *testing.T)  { play(t, "testdata/index") }
 
 // player runs the lines of a transcript:
@@ -25,6 +26,7 @@ func TestIndexTranscript(t *testing.T)  { play(t, "testdata/index") }
 //	window keys=4 share=2      a new window; by default 8 keys, 8 per tenant, 8 tenants; the TTL is 24 hours
 //	ask order-1 pay 5          look up a key of tenant 1; #2 at the end is tenant 2. A new key is stored in its own frame
 //	                           *ref at the end uses a ref as well; <@3 uses an index read at frame 3
+//	events 3                   store 3 refs of low priority in a frame; #2 at the end is tenant 2
 //	at 00:10                   hours and minutes since the start
 //	index @5                   the index has all frames up to 5; it starts with none
 //	sweep 2                    visit the 2 oldest keys, and evict what is evictable
@@ -80,6 +82,8 @@ func (s *player) run(line []string) string {
 		s.at = types.Time(h*60+m) * 60_000
 	case "ask":
 		return s.ask(line[1], line[2:])
+	case "events":
+		return s.events(line[1:])
 	case "index":
 		s.mark = types.LSN(s.number(line[1][1:]))
 	case "undo":
@@ -123,6 +127,23 @@ func (s *player) ask(name string, line []string) string {
 	}
 	s.t.Fatalf("%s has no request", name)
 	return ""
+}
+
+func (s *player) events(line []string) string {
+	tenant, rows := types.Tenant(1), s.number(line[0])
+	if len(line) > 1 {
+		tenant = types.Tenant(s.number(line[1][1:]))
+	}
+	if err := s.window.AdmitLowPriority(tenant, rows); err != nil {
+		return err.Error()
+	}
+	s.last++
+	for n := range rows {
+		ref := key(tenant, fmt.Sprintf("event %d of %v", n, s.last))
+		ref.Ref = true
+		s.window.Remember(ref, command.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: s.last}), At: s.at})
+	}
+	return fmt.Sprintf("new, its outcome is %v, %d held", s.last, s.window.Len())
 }
 
 // known returns what the index had for a name at frame mark.

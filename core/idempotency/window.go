@@ -20,6 +20,8 @@ var (
 	ErrConflict    = errors.New("idempotency: used for another request") // the caller must use another key
 	ErrFull        = errors.New("idempotency: full")                     // until the index has caught up
 	ErrTenantLimit = errors.New("idempotency: share used up")            // until keys of this tenant are evicted
+	ErrReserved    = errors.New("idempotency: the rest is reserved")     // for keys that are not of low priority
+	ErrTooMany     = errors.New("idempotency: too many keys at once")    // for ever: the window has never so much room
 )
 
 // Limits are the limits of a window.
@@ -129,6 +131,29 @@ func (w *Window) Admit(t types.Tenant, more int) error {
 	}
 	return nil
 }
+
+// AdmitLowPriority is Admit for keys that leave a quarter of the window, and of the limit of their tenant, to others.
+func (w *Window) AdmitLowPriority(t types.Tenant, more int) error {
+	n, _ := w.tenants.Get(t)
+	switch {
+	case more > MaxLowPriority(w.limits):
+		return ErrTooMany
+	case w.keys.Room()-more < quarter(w.limits.Keys):
+		return ErrReserved
+	case int(n)+more > w.limits.PerTenant-quarter(w.limits.PerTenant):
+		return ErrTenantLimit
+	}
+	return w.Admit(t, more)
+}
+
+// MaxLowPriority returns how many keys AdmitLowPriority takes at once. Eviction leaves half of a window, so that the
+// other half, without what is reserved, is all that is certain to become free.
+func MaxLowPriority(l Limits) int {
+	return min(l.Keys-l.Keys/2-quarter(l.Keys), l.PerTenant-quarter(l.PerTenant))
+}
+
+// quarter returns a quarter of n, rounded up.
+func quarter(n int) int { return (n + 3) / 4 }
 
 // Fits reports whether there are rows for so many more keys and refs of t.
 func (w *Window) Fits(t types.Tenant, more int) bool {

@@ -119,10 +119,18 @@ func (n *Node) findOutcome(now types.Now, at types.Time, in *event.FindOutcome, 
 // checkRoom returns why a command of that cost cannot be recorded now.
 func (n *Node) checkRoom(t types.Tenant, cost command.Cost) event.Problem {
 	var err error
-	if cost.Rows > 0 {
+	switch {
+	case cost.Rows == 0:
+	case cost.LowPriority:
+		err = n.state.Idempotency.AdmitLowPriority(t, cost.Rows)
+	default:
 		err = n.state.Idempotency.Admit(t, cost.Rows)
 	}
 	switch {
+	case errors.Is(err, idempotency.ErrTooMany):
+		return event.TooManyEvents
+	case errors.Is(err, idempotency.ErrReserved):
+		return event.EventsDeferred
 	case errors.Is(err, idempotency.ErrTenantLimit):
 		return event.IdempotencyCapacity
 	case err != nil:

@@ -102,6 +102,27 @@ func (s *State) Admit(t types.Tenant, more int) string {
 	return ""
 }
 
+// AdmitLowPriority returns why a number of new keys of t do not fit beside the quarter that others have: too many,
+// reserved, share, full or "". Too many keys never fit: the window keeps half of its keys.
+func (s *State) AdmitLowPriority(t types.Tenant, more int) string {
+	own := 0
+	for _, h := range s.Held {
+		if h.Tenant == t {
+			own++
+		}
+	}
+	exceeds := func(n, limit int) bool { return 4*n > 3*limit }
+	switch {
+	case exceeds(s.Keys/2+more, s.Keys), exceeds(more, s.Share):
+		return "too many"
+	case exceeds(len(s.Held)+more, s.Keys):
+		return "reserved"
+	case exceeds(own+more, s.Share):
+		return "share"
+	}
+	return s.Admit(t, more)
+}
+
 // Remember stores a new key.
 func (s *State) Remember(k Seen) {
 	s.Held, s.All = append(s.Held, k), append(s.All, k)

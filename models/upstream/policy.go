@@ -42,7 +42,7 @@ func (u *Upstream) Change(now int64, r Rules, there, fresh [16]bool) {
 		case stays == 0:
 			g.turn("closed")
 			g.Strikes, g.Saved = 0, 100*r.Spare
-		case g.Circuit == "half-open" && (u.trials(by) > r.Floor || len(g.Facts) >= r.Trials):
+		case (g.Circuit == "half-open" || g.Only) && (u.trials(by) > r.Floor || len(g.Facts) >= r.Trials):
 			g.turn("half-open")
 		}
 		g.Saved = min(g.Saved, 100*r.Hoard)

@@ -24,6 +24,7 @@ type Rules struct {
 // A Call is one request.
 type Call struct {
 	By    int // group of callers
+	Of    int // tenant
 	Again bool
 	Is    string // "trying", "resting", "answered" or "gone"
 	Ill   bool
@@ -52,9 +53,14 @@ type Ejection struct {
 
 // A Fact is the result of an attempt.
 type Fact struct {
-	At   int64
-	Good bool
+	At     int64
+	Good   bool
+	Of     int  // tenant
+	Common bool // it is counted with those of other tenants
 }
+
+// Apart is the number of tenants that are counted apart.
+const Apart = 7
 
 // Upstream is an upstream.
 type Upstream struct {
@@ -76,6 +82,8 @@ type Group struct {
 	Strikes int
 	Until   int64
 	Facts   []Fact // of this epoch
+	Only    bool   // it is open for one tenant only
+	Whose   int    // that tenant
 }
 
 // New returns an upstream without state.
@@ -113,7 +121,15 @@ func (u *Upstream) Pass(now int64) {
 	}
 }
 
-func (g *Group) turn(to string) { g.Circuit, g.Era, g.Facts = to, g.Era+1, nil }
+func (g *Group) turn(to string) { g.Circuit, g.Era, g.Facts, g.Only = to, g.Era+1, nil, false }
+
+// For returns the state of the circuit for a tenant.
+func (g *Group) For(of int) string {
+	if g.Only && of != g.Whose {
+		return "half-open"
+	}
+	return g.Circuit
+}
 
 // In counts the calls in a state, at an endpoint or at any.
 func (u *Upstream) In(is string, at int) (n int) {
@@ -126,11 +142,11 @@ func (u *Upstream) In(is string, at int) (n int) {
 }
 
 // Pick begins a call.
-func (u *Upstream) Pick(now int64, by int, again bool) (c *Call, stop string) {
+func (u *Upstream) Pick(now int64, by, of int, again bool) (c *Call, stop string) {
 	u.Pass(now)
 	g := &u.Groups[by]
 	g.Saved = min(g.Saved+u.Rules.Share, 100*u.Rules.Hoard)
-	c = &Call{By: by, Again: again}
+	c = &Call{By: by, Of: of, Again: again}
 	u.Calls = append(u.Calls, c)
 	return c, u.Retry(now, c)
 }
@@ -144,9 +160,9 @@ func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 	switch {
 	case c.Last:
 		return "no_healthy_endpoint"
-	case g.Circuit == "open":
+	case g.For(c.Of) == "open":
 		return "circuit_open"
-	case g.Circuit == "half-open" && u.trials(c.By) >= u.Rules.Floor:
+	case g.For(c.Of) == "half-open" && u.trials(c.By) >= u.Rules.Floor:
 		return "circuit_open"
 	}
 	for _, ask := range []func(n int) bool{
@@ -225,10 +241,15 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, started bool
 		}
 		u.Endpoints[c.At].Groups[c.By].Failed, u.Endpoints[c.At].Proven = 0, true
 		if c.Era == g.Era {
-			g.Facts = append(g.Facts, Fact{now, true})
-			if g.Circuit == "half-open" && len(g.Facts) >= u.Rules.Trials {
-				g.turn("closed")
-				g.Strikes = 0
+			switch g.For(c.Of) {
+			case "closed":
+				g.note(now, true, c.Of)
+			case "half-open":
+				g.Facts = append(g.Facts, Fact{At: now, Good: true})
+				if len(g.Facts) >= u.Rules.Trials {
+					g.turn("closed")
+					g.Strikes = 0
+				}
 			}
 		}
 		return -1, ""
@@ -244,7 +265,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, started bool
 		why string
 	}{
 		{ending == "timed_out", "deadline"}, {!c.Again, "method_not_idempotent"}, {spent, "body_consumed"}, {started, "response_started"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "max_attempts"},
-		{g.Circuit == "open", "circuit_open"}, {patience <= high, "deadline"}, {g.Saved < 100, "retry_budget"},
+		{g.For(c.Of) == "open", "circuit_open"}, {patience <= high, "deadline"}, {g.Saved < 100, "retry_budget"},
 	} {
 		if no.is && why == "" {
 			why = no.why
@@ -277,24 +298,89 @@ func (u *Upstream) ill(now int64, c *Call) {
 	if c.Era != g.Era {
 		return
 	}
-	g.Facts = append(g.Facts, Fact{now, false})
-	all, bad := 0, 0
+	was := g.For(c.Of)
+	switch was {
+	case "open": // for its tenant
+		return
+	case "closed":
+		if g.note(now, false, c.Of); !u.mustOpen(g.recent(now)) {
+			return
+		}
+	}
+	if g.Only {
+		g.turn("open")
+		return
+	}
+	rest := doubled(u.Rules.Rest, u.Rules.RestMost, g.Strikes)
+	rest -= int64(u.Dice.Uint64n(uint64(rest / 2)))
+	if was == "half-open" {
+		g.Circuit, g.Only, g.Whose = "open", true, c.Of
+	} else {
+		g.turn("open")
+	}
+	g.Opened++
+	g.Until = now + rest
+	g.Strikes++
+}
+
+// recent returns the facts of the last ten seconds.
+func (g *Group) recent(now int64) (facts []Fact) {
 	for _, f := range g.Facts {
 		if f.At/second > now/second-10 {
-			all++
-			if !f.Good {
+			facts = append(facts, f)
+		}
+	}
+	return facts
+}
+
+// note adds a fact of a tenant. If as many others as possible are counted apart, it is common. Facts that are common end
+// when a tenant is newly counted apart.
+func (g *Group) note(now int64, good bool, of int) {
+	g.Facts = g.recent(now)
+	apart := map[int]bool{}
+	for _, f := range g.Facts {
+		if !f.Common {
+			apart[f.Of] = true
+		}
+	}
+	f := Fact{At: now, Good: good, Of: of}
+	switch {
+	case apart[of]:
+	case len(apart) == Apart:
+		f.Common = true
+	default:
+		var rest []Fact
+		for _, f := range g.Facts {
+			if !f.Common {
+				rest = append(rest, f)
+			}
+		}
+		g.Facts = rest
+	}
+	g.Facts = append(g.Facts, f)
+}
+
+// mustOpen reports whether enough of all attempts failed, and enough of those that remain without any one tenant, or
+// without those that are common.
+func (u *Upstream) mustOpen(facts []Fact) bool {
+	failing := func(without func(Fact) bool) bool {
+		all, bad := 0, 0
+		for _, f := range facts {
+			if without(f) {
+				continue
+			}
+			if all++; !f.Good {
 				bad++
 			}
 		}
+		return 100*bad >= u.Rules.Part*all
 	}
-	if g.Circuit == "half-open" || all >= u.Rules.Least && 100*bad >= u.Rules.Part*all {
-		rest := doubled(u.Rules.Rest, u.Rules.RestMost, g.Strikes)
-		rest -= int64(u.Dice.Uint64n(uint64(rest / 2)))
-		g.turn("open")
-		g.Opened++
-		g.Until = now + rest
-		g.Strikes++
+	for _, one := range facts {
+		if !failing(func(f Fact) bool { return f.Common == one.Common && (f.Common || f.Of == one.Of) }) {
+			return false
+		}
 	}
+	return len(facts) >= u.Rules.Least && failing(func(Fact) bool { return false })
 }
 
 func doubled(d, most int64, times int) int64 {

@@ -1266,7 +1266,7 @@ type UsageData struct {
 	Value jsontext.Value `json:"value"`
 }
 
-// UsageEvent A CloudEvent 1.0. Its source and id identify it within the tenant for ever: the same event counts once.
+// UsageEvent A CloudEvent 1.0. Its source and id identify it within the tenant for ever: the same event counts once. Extension attributes are ignored.
 type UsageEvent struct {
 	Data            UsageData                 `json:"data"`
 	Datacontenttype UsageEventDatacontenttype `json:"datacontenttype,omitempty,omitzero"`

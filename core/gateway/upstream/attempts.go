@@ -39,7 +39,7 @@ func (m *Upstreams) finishAttempt(now types.Instant, c *call, in event.AttemptRe
 	case event.AttemptAnswered:
 		if c.phase = answered; !c.endpointGone {
 			e.ejections[c.callers].failuresInARow, e.seenHealthy = 0, true
-			g.recordSuccess(now, &m.upstreams[c.upstream].rules, c.epoch)
+			g.breaker.recordSuccess(now, &m.upstreams[c.upstream].rules, c.epoch, c.tenant)
 		}
 		return on
 	case event.AttemptAbandoned:
@@ -95,12 +95,22 @@ func (m *Upstreams) countFailure(now types.Instant, c *call) {
 		e.timesEjected = min(e.timesEjected+1, maxStrikes)
 		m.setDue(e.ejectedUntil)
 	}
-	if g.breaker.epoch == c.epoch && g.recordFailure(now, r) {
-		rest := exponential(r.BreakerOpenFor, r.MaxBreakerOpenFor, g.breaker.timesOpened)
-		rest -= time.Duration(m.rand.Uint64n(uint64(rest / 2)))
-		g.breaker.open(now.Add(rest))
-		m.setDue(g.breaker.openUntil)
+	if g.breaker.recordFailure(now, r, c.epoch, c.tenant) {
+		m.openCircuit(now, c)
 	}
+}
+
+// openCircuit opens a circuit after a failure of a call.
+func (m *Upstreams) openCircuit(now types.Instant, c *call) {
+	r, b := &m.upstreams[c.upstream].rules, &m.groupOf(c).breaker
+	if b.openForOne {
+		b.enter(event.CircuitOpen) // until the same time
+		return
+	}
+	rest := exponential(r.BreakerOpenFor, r.MaxBreakerOpenFor, b.timesOpened)
+	rest -= time.Duration(m.rand.Uint64n(uint64(rest / 2)))
+	b.open(now.Add(rest), c.tenant)
+	m.setDue(b.openUntil)
 }
 
 // decideRetry decides whether a request is retried, and why not. A request is retried only if it
@@ -123,7 +133,7 @@ func (m *Upstreams) decideRetry(now types.Instant, c *call, in event.AttemptResu
 		on.NoRetry = event.NoRetryResponseStarted
 	case c.attempts >= r.MaxAttempts || c.noMoreAttempts:
 		on.NoRetry = event.NoRetryAttempts
-	case g.breaker.state == event.CircuitOpen:
+	case g.breaker.stateFor(c.tenant) == event.CircuitOpen:
 		on.NoRetry = event.NoRetryCircuitOpen
 	case in.TimeLeft <= most:
 		on.NoRetry = event.NoRetryDeadline

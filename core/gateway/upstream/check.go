@@ -123,7 +123,7 @@ func (m *Upstreams) HashInto(h types.Hash64) types.Hash64 {
 
 func (c *call) hashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).Mix(uint64(c.callers)).MixBool(c.idempotent).MixBool(c.countedAsFailure).MixBool(c.endpointGone).MixBool(c.noMoreAttempts).Mix(uint64(c.attempts)).
-		Mix(uint64(c.endpoint)).Mix(uint64(c.upstream)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
+		Mix(uint64(c.tenant)).Mix(uint64(c.endpoint)).Mix(uint64(c.upstream)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
 }
 
 func (e *endpoint) hashInto(h types.Hash64) types.Hash64 {
@@ -132,14 +132,6 @@ func (e *endpoint) hashInto(h types.Hash64) types.Hash64 {
 		h = h.Mix(uint64(j.failuresInARow)).MixBool(j.ejected).Mix(uint64(j.ejectedUntil)).Mix(uint64(j.timesEjected))
 	}
 	return h.Mix(uint64(e.calls)).MixBool(e.unhealthy).Mix(uint64(e.contraryChecks)).MixBool(e.seenHealthy)
-}
-
-func (b *breaker) hashInto(h types.Hash64) types.Hash64 {
-	h = h.Mix(uint64(b.state)).Mix(uint64(b.epoch)).Mix(b.opened).Mix(uint64(b.timesOpened)).Mix(uint64(b.openUntil)).Mix(uint64(b.inFlight)).Mix(uint64(b.successes)).Mix(uint64(b.newestBucket))
-	for i := range buckets {
-		h = h.Mix(uint64(b.successesByBucket[i])).Mix(uint64(b.failures[i]))
-	}
-	return h
 }
 
 // Check returns the first invariant that does not hold.
@@ -188,10 +180,14 @@ func (g *group) check(r *Rules, trials uint32) error {
 	switch {
 	case g.budget.saved > r.RetryBurst*retryCost:
 		return fmt.Errorf("U3: %d saved", g.budget.saved)
-	case b.state == event.CircuitHalfOpen && (b.inFlight > r.HalfOpenInFlight || b.inFlight != trials || b.successes >= r.HalfOpenSuccesses):
+	case b.openForOne && b.state != event.CircuitOpen, !b.openForOne && b.openTenant != 0:
+		return fmt.Errorf("U8: %v for tenant %d alone: %v", b.state, b.openTenant, b.openForOne)
+	case (b.state == event.CircuitHalfOpen || b.openForOne) && (b.inFlight > r.HalfOpenInFlight || b.inFlight != trials || b.successes >= r.HalfOpenSuccesses):
 		return fmt.Errorf("U4: %d tries out, %d rows, %d answered", b.inFlight, trials, b.successes)
-	case b.state != event.CircuitHalfOpen && b.inFlight+b.successes > 0:
+	case b.state != event.CircuitHalfOpen && !b.openForOne && b.inFlight+b.successes > 0:
 		return fmt.Errorf("U4: %v, with %d tries out", b.state, b.inFlight)
+	case b.state != event.CircuitClosed && !b.counts.isEmpty():
+		return fmt.Errorf("U8: %v, and it counts attempts", b.state)
 	}
 	return nil
 }

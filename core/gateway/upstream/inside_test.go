@@ -35,8 +35,14 @@ func TestCheckReportsBrokenInvariants(t *testing.T) {
 		"U4: 9 tries": func(m *Upstreams) {
 			m.upstreams[0].groups[0].breaker.state, m.upstreams[0].groups[0].breaker.inFlight = event.CircuitHalfOpen, 9
 		},
-		"U4: closed":              func(m *Upstreams) { m.upstreams[0].groups[0].breaker.successes = 1 },
-		"U5: breaker 0":           func(m *Upstreams) { m.upstreams[0].groups[0].breaker.state = event.CircuitOpen },
+		"U4: closed": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.successes = 1 },
+		"U5: breaker 0": func(m *Upstreams) {
+			b := &m.upstreams[0].groups[0].breaker
+			b.state, b.counts = event.CircuitOpen, attemptCounts{}
+		},
+		"U8: open, and it counts": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.state = event.CircuitOpen },
+		"U8: closed for tenant 3": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.openTenant = 3 },
+		"U8: closed for tenant 0": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.openForOne = true },
 		"U5: endpoint 1":          func(m *Upstreams) { m.endpoints[1].ejections[1].ejected = true },
 		"U7: upstream 0":          func(m *Upstreams) { m.down = 1 },
 		"U6: row 3":               func(m *Upstreams) { m.free[0] = 3; m.free[1] = 3 },

@@ -81,7 +81,7 @@ func (m *Upstreams) applyRules(u *upstream, r Rules) (gone uint16) {
 		case stay == 0:
 			b.enter(event.CircuitClosed)
 			b.timesOpened, g.budget.saved = 0, r.RetryPerSecond*retryCost
-		case b.state == event.CircuitHalfOpen && (b.inFlight > r.HalfOpenInFlight || b.successes >= r.HalfOpenSuccesses):
+		case (b.state == event.CircuitHalfOpen || b.openForOne) && (b.inFlight > r.HalfOpenInFlight || b.successes >= r.HalfOpenSuccesses):
 			b.enter(event.CircuitHalfOpen)
 		}
 		g.budget.saved = min(g.budget.saved, r.RetryBurst*retryCost)

@@ -1,0 +1,70 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// withoutQuotaState returns a rejection without the state of the quotas.
+func withoutQuotaState(v event.Decision) event.Decision {
+	v.Problem = event.Busy
+	switch {
+	case v.Reason == event.RejectNotServing:
+		v.Problem = event.Unavailable
+	case v.Reason == event.RejectQuotaExceeded, v.Reason == event.RejectPacingTimeout:
+		v.Problem = event.RateLimited
+	}
+	return v
+}
+
+// rejectReason is Refuses without quotas.
+func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
+	f, flow, q := &d.limits.Facets[in.Facet], flowOf(in), &d.queues[in.Facet]
+	waits := func(of func(*gateRequest) bool) int {
+		return d.count(func(g *gateRequest) bool { return g.at == "queued" && g.facet == in.Facet && of(g) })
+	}
+	all := d.count(func(g *gateRequest) bool { return g.route == int(in.Route) })
+	switch most := d.limits.Routes; {
+	case !before.Reads:
+		return event.RejectNotServing
+	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
+		if d.count(func(g *gateRequest) bool { return g.route == int(in.Route) && g.at == "lost" }) > 0 {
+			d.note("a route is full of requests with reclaimed permits")
+		}
+		return event.RejectRouteLimit
+	case q.Weight[in.Class] == 0:
+		return event.RejectClassDisabled
+	case waits(func(*gateRequest) bool { return true }) >= f.Queue:
+		return event.RejectQueueFull
+	case waits(func(g *gateRequest) bool { return g.flow.Class == in.Class }) >= f.PerClass[in.Class]:
+		return event.RejectClassLimit
+	case waits(func(g *gateRequest) bool { return g.flow == flow }) >= f.PerFlow:
+		return event.RejectFlowLimit
+	}
+	return event.Admitted
+}
+
+// checkPacing returns whether the pace of the instance rejects a request: it must if the wait is too
+// long with an empty queue, and must not if it is short enough behind all queued ones.
+func (d *gate) checkPacing(now types.Instant, in *event.Admit, got event.RejectReason) (event.RejectReason, error) {
+	queued := d.queued(in.Facet)
+	own := d.count(func(g *gateRequest) bool { return g.at == "queued" && g.facet == in.Facet && g.flow == flowOf(in) })
+	least := slices.MinFunc(d.limits.Weights[:], func(a, b uint64) int { return cmp.Compare(a-1, b-1) }) // 0 counts as the largest
+	most := max(d.pace, min(d.limits.Wait, d.pace*time.Duration(d.limits.Weights[in.Class]/least)))
+	if own == 0 {
+		most = d.limits.Wait
+	}
+	switch is := got == event.RejectPacingTimeout; {
+	case is && d.quotaState.paced(now, queued, inRequests) <= most:
+		return got, broken("RefusedRightly", "%v is refused for the pace, with %d queued", in.Ticket, queued)
+	case !is && d.quotaState.paced(now, 0, inRequests) > most:
+		return got, broken("Paced", "%v would wait for %v, and may for %v", in.Ticket, d.quotaState.paced(now, 0, inRequests), most)
+	case is:
+		return event.RejectPacingTimeout, nil
+	}
+	return event.Admitted, nil
+}

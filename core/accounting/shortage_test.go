@@ -1,0 +1,66 @@
+package accounting_test
+
+import (
+	"fmt"
+	"testing"
+
+	"macronode/core/accounting"
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// TestShortageNamesTheLimit: a report that exceeds a limit is rejected with the limit, what it needs and what is left.
+func TestShortageNamesTheLimit(t *testing.T) {
+	const at = types.Time(1_700_000_000_000)
+	limits := accounting.Limits{Rows: 7, Streams: 3, Tenants: 2, TenantRow: 5, TenantDim: 2, Window: window, Grace: grace}
+	type usage struct {
+		tenant     types.Tenant
+		dimensions int
+		services   int // series of each dimension
+	}
+	for _, c := range []struct {
+		before []usage
+		report usage
+		want   event.Shortage
+		detail string
+	}{
+		{nil, usage{1, 1, 5}, event.Shortage{}, ""},
+		{nil, usage{1, 1, 6}, event.Shortage{Limit: event.UsageTenantRows, Needed: 6, Left: 5},
+			"accounting.max_rows_per_tenant limits the rows of usage of the tenant: needed 6, left 5, until windows are sealed. No event of the request was recorded."},
+		{[]usage{{1, 1, 4}}, usage{1, 1, 6}, event.Shortage{Limit: event.UsageTenantRows, Needed: 2, Left: 1},
+			"accounting.max_rows_per_tenant limits the rows of usage of the tenant: needed 2, left 1, until windows are sealed. No event of the request was recorded."},
+		{[]usage{{1, 1, 4}}, usage{2, 1, 4}, event.Shortage{Limit: event.UsageRows, Needed: 4, Left: 3},
+			"accounting.rows limits the rows of usage of all tenants: needed 4, left 3, until windows are sealed. No event of the request was recorded."},
+		{[]usage{{1, 1, 1}}, usage{1, 3, 1}, event.Shortage{Limit: event.UsageTenantDimensions, Needed: 2, Left: 1},
+			"accounting.max_dimensions_per_tenant limits the dimensions of the tenant: needed 2, left 1. No event of the request was recorded."},
+		{[]usage{{1, 2, 1}}, usage{2, 2, 1}, event.Shortage{Limit: event.UsageStreams, Needed: 2, Left: 1},
+			"accounting.streams limits the dimensions of all tenants: needed 2, left 1. No event of the request was recorded."},
+		{[]usage{{1, 1, 1}, {2, 1, 1}}, usage{3, 1, 1}, event.Shortage{Limit: event.UsageTenants, Needed: 1, Left: 0},
+			"wallet.limits.tenants limits the tenants with usage: needed 1, left 0. No event of the request was recorded."},
+	} {
+		p := accounting.New(limits, 1)
+		f := &direct{plane: p, at: at}
+		var reply event.Reply
+		for i, u := range append(c.before, c.report) {
+			in := &accounting.RecordEvents{Header: command.Header{Tenant: u.tenant}}
+			for d := range u.dimensions {
+				for s := range u.services {
+					of := series(t, fmt.Sprintf("custom:%d", d), []accounting.Label{{Name: "service", Value: fmt.Sprint(s)}})
+					in.Events = append(in.Events, accounting.Event{Source: "s", ID: fmt.Sprint(i, d, s), Series: of, Value: 1, Time: at, Place: uint16(len(in.Events))})
+				}
+			}
+			if err := in.Seal(); err != nil {
+				t.Fatal(err)
+			}
+			reply = event.Reply{}
+			p.Decide(at, in, f, &reply)
+		}
+		if reply.Shortage != c.want || (reply.Problem == event.UsageCapacity) != (c.detail != "") {
+			t.Errorf("%+v after %+v: %v, %+v", c.report, c.before, reply.Problem, reply.Shortage)
+		}
+		if c.detail != "" && reply.Shortage.Detail() != c.detail {
+			t.Errorf("detail %s", reply.Shortage.Detail())
+		}
+	}
+}
