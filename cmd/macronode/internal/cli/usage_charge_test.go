@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
@@ -164,8 +165,9 @@ func TestChargeIsMadeOnce(t *testing.T) {
 			d := newTestConsole()
 			keys := 0
 			d.newKey = func() string { keys++; return fmt.Sprintf("run-%d-%d", n, keys) }
-			code := Run([]string{"usage", "charge", "default", "--from", "2026-01-01", "--to", "2026-01-02", "--account-from", "ann", "--account-to", "shop",
-				"--url", server.URL, "--api-key", "s", "--set", chargePrices}, d.Console)
+			d.tree = &tree{Set: []string{chargePrices}} // the parser would take most of the time
+			v := chargeUsageCmd{billedPeriod: billedPeriod{"default", "2026-01-01", "2026-01-02", clientFlags{URL: server.URL, APIKey: "s", Timeout: 30 * time.Second}}, AccountFrom: "ann", AccountTo: "shop"}
+			code := d.reportError(v.Run(d.Console))
 			return code, d.out.String() + d.err.String()
 		}
 		for n := range rapid.IntRange(0, 3).Draw(t, "runs") {
