@@ -201,6 +201,17 @@ func (n *Node) Get(ctx context.Context, path string) (status int, body []byte, e
 	return n.get(ctx, n.HTTP+path, n.Key)
 }
 
+// GetIndexed is Get for what the index answers. While it opens after a start, the node answers 503: then it is asked again, for half a
+// minute.
+func (n *Node) GetIndexed(ctx context.Context, path string) (status int, body []byte, err error) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		status, body, err = n.Get(ctx, path)
+		if err != nil || status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return status, body, err
+		}
+	}
+}
+
 // Post sends an operation under a key.
 func (n *Node) Post(ctx context.Context, path, key, body string) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.HTTP+path, strings.NewReader(body))

@@ -18,13 +18,14 @@ import (
 // Receiver takes exports over HTTP, with faults that it draws. It keeps the items of each stream without repeated ones.
 type Receiver struct {
 	*httptest.Server
-	mu     sync.Mutex
-	dice   types.Rand
-	calm   bool                  // no more faults
-	items  map[string][]exported // by stream: those that were taken, in order
-	wrong  error
-	Faults int
-	Again  int // items that were taken before
+	mu       sync.Mutex
+	dice     types.Rand
+	calm     bool                  // no more faults
+	items    map[string][]exported // by stream: those that were taken, in order
+	wrong    error
+	attempts int
+	Faults   int
+	Again    int // items that were taken before
 }
 
 type exported struct {
@@ -39,6 +40,17 @@ func NewReceiver(seed uint64) *Receiver {
 	return r
 }
 
+// AwaitAttempts waits until the node has made some more attempts. It gives up after half a minute.
+func (r *Receiver) AwaitAttempts(more int) (ok bool) {
+	made := func() int { r.mu.Lock(); defer r.mu.Unlock(); return r.attempts }
+	for from, end := made(), time.Now().Add(30*time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if made() >= from+more {
+			return true
+		}
+	}
+	return false
+}
+
 // Calm ends the faults.
 func (r *Receiver) Calm() { r.mu.Lock(); r.calm = true; r.mu.Unlock() }
 
@@ -49,6 +61,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 		return // the node was killed
 	}
 	r.mu.Lock()
+	r.attempts++
 	fault := r.dice.Uint64n(12)
 	if r.calm {
 		fault = 99

@@ -184,13 +184,7 @@ type UsageSum struct {
 // SumUsage returns the usage by subject.
 func SumUsage(ctx context.Context, n *Node) (map[string]UsageSum, error) {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
-	get := func() (int, []byte, error) {
-		return n.Get(ctx, "/v1/usage?group=subject&from="+at(-24*time.Hour)+"&to="+at(time.Hour))
-	}
-	status, body, err := get()
-	for err == nil && status == http.StatusServiceUnavailable && ctx.Err() == nil { // until the index has all frames
-		status, body, err = get()
-	}
+	status, body, err := n.GetIndexed(ctx, "/v1/usage?group=subject&from="+at(-24*time.Hour)+"&to="+at(time.Hour))
 	if err != nil || status != http.StatusOK {
 		return nil, fmt.Errorf("usage: %d %.200s, %w", status, body, err)
 	}

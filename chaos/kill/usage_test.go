@@ -65,7 +65,7 @@ func checkChains(t *testing.T, n *kill.Node) (count int) {
 	}
 	chains := map[string]map[uint64]slice{}
 	for cursor := ""; ; {
-		status, body, err := n.Get(t.Context(), "/v1/usage-slices?limit=100"+cursor)
+		status, body, err := n.GetIndexed(t.Context(), "/v1/usage-slices?limit=100"+cursor)
 		var page struct {
 			Slices []struct {
 				slice
