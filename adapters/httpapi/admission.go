@@ -342,7 +342,7 @@ func (k *call) recordDecision() {
 		sent = ""
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), ClientRequestID: strings.Clone(sent), At: k.at, Route: k.endpoint.name, Class: k.class, Facet: k.facet, Tenant: k.key.Tenant, Key: k.key.ID,
-		Peer: k.peerAddress(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.forwarded.Load()), Out: k.sent, Took: time.Since(k.startedAt),
+		Peer: k.peerAddress(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.forwarded.Load()), Out: k.bytesSent(), Took: time.Since(k.startedAt),
 		Method: method(k.r.Method), Path: k.path(), Trace: k.trace, FullQueue: k.fullQueue, ProxyRoute: k.proxyRoute, Config: &k.snapshot.ConfigSnapshot,
 		Truncated: k.isTruncated, Detail: k.detail, WaitingFor: k.waitingFor, DegradedBy: k.degradedBy, RetryAfter: k.headerValues[2]})
 }

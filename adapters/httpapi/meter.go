@@ -12,7 +12,8 @@ import (
 type meter struct {
 	ticket    types.Ticket
 	credit    atomic.Int64
-	forwarded atomic.Int64                   // bytes forwarded, without those of Write
+	forwarded atomic.Int64                   // bytes of the client that were forwarded
+	tunnelled atomic.Int64                   // bytes sent to the client without Write
 	refused   atomic.Pointer[event.Decision] // the first rejection of bytes
 }
 
@@ -56,11 +57,17 @@ func (k *call) Wait(n int) event.Problem {
 	return event.None
 }
 
-// Count counts bytes that were forwarded without Write.
+// Count counts bytes of the client that were forwarded.
 func (k *call) Count(n int) { k.meter.forwarded.Add(int64(n)) }
 
+// CountSent counts bytes that a tunnel has sent to the client.
+func (k *call) CountSent(n int) { k.meter.tunnelled.Add(int64(n)) }
+
+// bytesSent returns the bytes that were sent to the client.
+func (k *call) bytesSent() uint64 { return k.sent + uint64(k.meter.tunnelled.Load()) }
+
 // bytesForwarded returns the bytes of both bodies that were forwarded.
-func (k *call) bytesForwarded() uint64 { return uint64(k.meter.forwarded.Load()) + k.sent }
+func (k *call) bytesForwarded() uint64 { return uint64(k.meter.forwarded.Load()) + k.bytesSent() }
 
 // quotaError returns the problem of rejected bytes.
 func (k *call) quotaError(why event.Problem) error {

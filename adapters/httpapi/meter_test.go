@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"macronode/adapters/httpapi"
+	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -111,4 +112,36 @@ func (echoProxy) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = w.Write(body)
 	}}, event.None
+}
+
+// tunnelProxy responds like a tunnel that got 5 bytes and sent 7.
+type tunnelProxy struct{}
+
+func (tunnelProxy) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
+	return httpapi.ProxyRoute{Deadline: time.Second, NeedsKey: true, Serve: func(w http.ResponseWriter, _ *http.Request, _ types.Flow, _ *httpapi.ProxyTrace) {
+		m := w.(interface {
+			Count(int)
+			CountSent(int)
+		})
+		m.Count(5)
+		m.CountSent(7)
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+	}}, event.None
+}
+
+// TestUsageOfTunnels: the bytes that a tunnel sends are those of the response.
+func TestUsageOfTunnels(t *testing.T) {
+	h, kept, usage := build(t), new(decisionLog), make(chan accounting.Request, 1)
+	s := serve(t, h, func(c *httpapi.Config) {
+		c.Snapshot.Proxy, c.Decisions = tunnelProxy{}, kept
+		c.Metered = func(r accounting.Request) { usage <- r }
+	})
+	s.send(s.get("/a"))
+	if r := <-usage; r.In != 5 || r.Out != 7 {
+		t.Errorf("usage of %d and %d bytes", r.In, r.Out)
+	}
+	if d := kept.all[0]; d.In != 5 || d.Out != 7 || h.finishedBytes[0] != 12 {
+		t.Errorf("decision with %d and %d bytes, finished with %v", d.In, d.Out, h.finishedBytes)
+	}
 }

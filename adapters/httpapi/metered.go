@@ -32,7 +32,7 @@ func (k *call) recordUsage() {
 		return
 	}
 	r := accounting.Request{Tenant: k.key.Tenant, At: k.Node.Status().At, Service: k.endpoint.service, Method: methodLabel(k.r.Method), Route: k.endpoint.name,
-		In: uint64(k.meter.forwarded.Load()), Out: k.sent}
+		In: uint64(k.meter.forwarded.Load()), Out: k.bytesSent()}
 	if k.routeLabel != "" {
 		r.Route = k.routeLabel
 	}

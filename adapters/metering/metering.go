@@ -84,44 +84,87 @@ func (m *Recorder) Flush(ctx context.Context) {
 	m.mu.Lock()
 	all := m.meter.Take()
 	m.mu.Unlock()
-	var lost, unknown atomic.Uint64
+	var l losses
 	var g errgroup.Group
 	g.SetLimit(MaxFlushing)
 	for _, u := range all {
 		g.Go(func() error {
-			switch o, requests := m.record(ctx, u); o {
-			case Lost:
-				lost.Add(requests)
-			case Unknown:
-				unknown.Add(requests)
-			case Recorded:
-			}
+			m.record(ctx, u, &l)
 			return nil
 		})
 	}
 	_ = g.Wait()
-	m.report(lost.Load(), unknown.Load())
+	m.report(l.lost.Load(), l.unknown.Load())
 }
 
-// record records the usage of a tenant, or counts it again. It returns the outcome of so many of its requests.
-func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage) (o Outcome, requests uint64) {
+// Close flushes for the last time, when no request is counted any more. What has no room even now is lost.
+func (m *Recorder) Close(ctx context.Context) {
+	m.Flush(ctx)
+	m.mu.Lock()
+	rest := m.meter.Take()
+	m.mu.Unlock()
+	lost := uint64(0)
+	for _, u := range rest {
+		lost += u.Requests
+	}
+	if lost > 0 {
+		m.Ended(Lost, lost)
+		m.Log.Warn("metered usage is lost: the node had no room for it before it stopped", "lost", lost)
+	}
+}
+
+// losses are the requests of a flush that are not recorded, or perhaps not.
+type losses struct{ lost, unknown atomic.Uint64 }
+
+// record records the usage of a tenant, or counts it again. If the command is rejected because of some of its rows, its
+// halves are tried: one row without room or with too large a sum must not keep out the others. It returns false if
+// there is no use in trying more of the tenant now.
+func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage, l *losses) (more bool) {
 	r, ok := m.Execute(ctx, &u.Command)
-	o, requests = Recorded, u.Requests
 	switch {
 	case ok && r.Problem == event.None:
+		m.Ended(Recorded, u.Requests)
+		return true
 	case ok && r.Problem == event.OutcomeUnknown:
-		o = Unknown
-	case ok && (r.Problem == event.EventTooOld || r.Problem == event.UsageOverflow || r.Problem == event.BadRequest):
-		o = Lost
-	default: // later
-		m.mu.Lock()
-		o, requests = Lost, m.meter.Return(u)
-		m.mu.Unlock()
+		m.Ended(Unknown, u.Requests)
+		l.unknown.Add(u.Requests)
+		return true
+	case ok && (r.Problem == event.UsageCapacity || isForever(r.Problem)):
+		if first, second, ok := u.Halves(); ok {
+			if m.record(ctx, first, l) {
+				return m.record(ctx, second, l)
+			}
+			m.later(second, l)
+			return false
+		}
+		if isForever(r.Problem) {
+			m.lose(u.Requests, l)
+			return true
+		}
 	}
+	m.later(u, l)
+	return false
+}
+
+// isForever reports whether the same usage will always be rejected.
+func isForever(p event.Problem) bool {
+	return p == event.EventTooOld || p == event.UsageOverflow || p == event.BadRequest
+}
+
+// later counts usage again that was rejected for now.
+func (m *Recorder) later(u *accounting.MeteredUsage, l *losses) {
+	m.mu.Lock()
+	lost := m.meter.Return(u)
+	m.mu.Unlock()
+	m.lose(lost, l)
+}
+
+// lose counts lost requests.
+func (m *Recorder) lose(requests uint64, l *losses) {
 	if requests > 0 {
-		m.Ended(o, requests)
+		m.Ended(Lost, requests)
+		l.lost.Add(requests)
 	}
-	return o, requests
 }
 
 // report logs a loss, once until a flush loses nothing.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,8 +22,9 @@ import (
 type fakeNode struct {
 	mu       sync.Mutex
 	reply    func() (event.Reply, bool)
-	recorded uint64 // requests
-	unsure   uint64 // requests with an unknown outcome
+	decide   func(*accounting.RecordMetered) event.Problem // if not nil, instead of reply
+	recorded uint64                                        // requests
+	unsure   uint64                                        // requests with an unknown outcome
 }
 
 func (n *fakeNode) execute(_ context.Context, c command.Command) (event.Reply, bool) {
@@ -34,7 +37,12 @@ func (n *fakeNode) execute(_ context.Context, c command.Command) (event.Reply, b
 			requests += m.Value
 		}
 	}
-	r, ok := n.reply()
+	r, ok := event.Reply{}, true
+	if n.decide != nil {
+		r.Problem = n.decide(in)
+	} else {
+		r, ok = n.reply()
+	}
 	switch {
 	case ok && r.Problem == event.None:
 		n.recorded += requests
@@ -153,4 +161,65 @@ func TestRunFlushesEachInterval(t *testing.T) {
 			t.Errorf("%d recorded after the last flush", n.has())
 		}
 	})
+}
+
+// limited returns the answer of a node that has room for so many rows, and in which a route has the highest sum.
+func limited(room int, overflows string) func(in *accounting.RecordMetered) event.Problem {
+	return func(in *accounting.RecordMetered) event.Problem {
+		for _, m := range in.Metered {
+			if overflows != "" && strings.HasSuffix(string(m.Series.Labels), overflows) {
+				return event.UsageOverflow
+			}
+		}
+		if len(in.Metered) > room {
+			return event.UsageCapacity
+		}
+		room -= len(in.Metered)
+		return event.None
+	}
+}
+
+// TestPartOfUsageIsRecorded: what fits is recorded, although a command of all of it does not fit.
+func TestPartOfUsageIsRecorded(t *testing.T) {
+	n := &fakeNode{decide: limited(12, "")}
+	m, ended := newRecorder(n)
+	for i := range 10 { // of three rows each
+		m.Count(request(1, "r"+strconv.Itoa(i)))
+	}
+	for want := uint64(4); want < 10; want += 4 {
+		m.Flush(t.Context())
+		if n.recorded != want || ended[metering.Lost] != 0 {
+			t.Errorf("%d are recorded, %d lost; want %d", n.recorded, ended[metering.Lost], want)
+		}
+		n.decide = limited(12, "") // the windows were sealed
+	}
+	m.Flush(t.Context())
+	if n.recorded != 10 {
+		t.Errorf("%d are recorded in the end", n.recorded)
+	}
+}
+
+// TestOneOverflowLosesOneRow: the others of the tenant are recorded.
+func TestOneOverflowLosesOneRow(t *testing.T) {
+	n := &fakeNode{decide: limited(1000, "route=r3")}
+	m, ended := newRecorder(n)
+	for i := range 10 {
+		m.Count(request(1, "r"+strconv.Itoa(i)))
+	}
+	m.Flush(t.Context())
+	if n.recorded != 9 || ended[metering.Recorded] != 9 || ended[metering.Lost] != 1 {
+		t.Errorf("%d are recorded; the recorder has %v", n.recorded, ended)
+	}
+}
+
+// TestRestIsLostAtTheEnd: usage without room when the node stops has an outcome.
+func TestRestIsLostAtTheEnd(t *testing.T) {
+	n := &fakeNode{decide: limited(3, "")}
+	m, ended := newRecorder(n)
+	m.Count(request(1, "a"))
+	m.Count(request(1, "b"))
+	m.Close(t.Context())
+	if ended[metering.Recorded] != 1 || ended[metering.Lost] != 1 {
+		t.Errorf("%v", ended)
+	}
 }

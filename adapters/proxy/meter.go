@@ -10,8 +10,10 @@ type Meter interface {
 	// returns the problem.
 	TryTake(n int) bool
 	Wait(n int) event.Problem
-	// Count counts bytes that were forwarded and not written to the ResponseWriter.
+	// Count counts bytes of the client that were forwarded, CountSent those of the upstream that were
+	// not written to the ResponseWriter.
 	Count(n int)
+	CountSent(n int)
 }
 
 // noMeter has no limit.
@@ -20,3 +22,4 @@ type noMeter struct{}
 func (noMeter) TryTake(int) bool       { return true }
 func (noMeter) Wait(int) event.Problem { return event.None }
 func (noMeter) Count(int)              {}
+func (noMeter) CountSent(int)          {}

@@ -25,11 +25,13 @@ type pacedMeter struct {
 	pause time.Duration
 	went  atomic.Int64 // bytes for which it was asked
 	took  atomic.Int64
+	sent  atomic.Int64
 }
 
 func (w *pacedMeter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *pacedMeter) TryTake(int) bool            { return false }
 func (w *pacedMeter) Count(n int)                 { w.took.Add(int64(n)) }
+func (w *pacedMeter) CountSent(n int)             { w.sent.Add(int64(n)) }
 func (w *pacedMeter) Wait(n int) event.Problem {
 	time.Sleep(w.pause) // the quota is empty meanwhile
 	w.mu.Lock()
@@ -127,7 +129,7 @@ func TestQuotaWaitIsNotCounted(t *testing.T) {
 	}
 }
 
-// TestMeterIsAskedForTunnel: the bytes of a tunnel are metered and counted in both directions.
+// TestMeterIsAskedForTunnel: the bytes of a tunnel are metered and counted, each direction for itself.
 func TestMeterIsAskedForTunnel(t *testing.T) {
 	h := newGateway(t, nil, servesRaw(t, func(c net.Conn, in *bufio.Reader) {
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
@@ -152,7 +154,7 @@ func TestMeterIsAskedForTunnel(t *testing.T) {
 	if rest, err := io.ReadAll(in); len(rest) > 0 {
 		t.Errorf("%q %v", rest, err)
 	}
-	if w := last(); w.took.Load() != 20 || w.went.Load() != 20 {
-		t.Errorf("%d were taken, %d asked for", w.took.Load(), w.went.Load())
+	if w := last(); w.took.Load() != 10 || w.sent.Load() != 10 || w.went.Load() != 20 {
+		t.Errorf("%d of the client and %d of the upstream, %d asked for", w.took.Load(), w.sent.Load(), w.went.Load())
 	}
 }

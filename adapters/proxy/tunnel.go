@@ -214,13 +214,13 @@ func (p *Proxy) copyBothWays(u *tunnel, c *Trace, client io.Reader) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		u.copyOneWay(u.client, u.upstream, &c.BytesDown)
+		u.copyOneWay(u.client, u.upstream, &c.BytesDown, u.meter.CountSent)
 	}()
-	u.copyOneWay(u.upstream, client, &c.BytesUp)
+	u.copyOneWay(u.upstream, client, &c.BytesUp, u.meter.Count)
 	<-done
 }
 
-func (u *tunnel) copyOneWay(to io.Writer, from io.Reader, count *atomic.Uint64) {
+func (u *tunnel) copyOneWay(to io.Writer, from io.Reader, count *atomic.Uint64, metered func(int)) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	for {
@@ -235,7 +235,7 @@ func (u *tunnel) copyOneWay(to io.Writer, from io.Reader, count *atomic.Uint64) 
 				}
 				u.idleTimer.Reset(u.idleTimeout)
 			}
-			u.meter.Count(n)
+			metered(n)
 			count.Add(uint64(n))
 			if _, failed := to.Write(buf[:n]); failed != nil {
 				u.close()

@@ -199,9 +199,11 @@ func (h *Handler) Refuse(s Session, err error) {
 	writeError(s, asError(err))
 }
 
-// writeError answers with an error. HEAD has no body.
+// writeError answers with an error. HEAD has no body. That an object was not modified is an answer like any other.
 func writeError(s Session, e *Error) {
-	s.SetError(e.Code)
+	if e.Status != http.StatusNotModified {
+		s.SetError(e.Code)
+	}
 	h := s.Header()
 	if e.RetryAfter > 0 {
 		h["Retry-After"] = []string{strconv.Itoa(e.RetryAfter)}

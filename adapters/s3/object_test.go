@@ -213,6 +213,23 @@ func TestConditionalReads(t *testing.T) {
 	}
 }
 
+// TestNotModifiedIsNoError: a response 304 is an answer, so it is no failure in logs, and it counts as usage.
+func TestNotModifiedIsNoError(t *testing.T) {
+	w := newWorld(t)
+	c := w.bucket(t)
+	put(t, c, "a", []byte("abc"))
+	tag, other := aws.String(`"900150983cd24fb0d6963f7d28e17f72"`), aws.String(`"00000000000000000000000000000000"`)
+	for _, want := range []struct {
+		match, none *string
+		code        string
+	}{{none: tag}, {match: other, code: "PreconditionFailed"}} {
+		_, err := c.GetObject(context.Background(), &sdk.GetObjectInput{Bucket: aws.String(bucketName), Key: aws.String("a"), IfMatch: want.match, IfNoneMatch: want.none})
+		if got := w.quiet().code; err == nil || got != want.code {
+			t.Errorf("%v: the error is %q, want %q", err, got, want.code)
+		}
+	}
+}
+
 func TestConditionalWrites(t *testing.T) {
 	w := newWorld(t)
 	c := w.bucket(t)

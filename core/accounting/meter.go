@@ -126,6 +126,25 @@ func (u *MeteredUsage) add(k meterKey, sum metered) {
 	}
 }
 
+// Halves returns the usage as two commands; false if it is that of one service, method, route and window.
+func (u *MeteredUsage) Halves() (first, second *MeteredUsage, ok bool) {
+	n := len(u.rows) / 2
+	if n == 0 {
+		return nil, nil, false
+	}
+	return u.part(u.rows[:n]), u.part(u.rows[n:]), true
+}
+
+// part returns the usage of some rows of u.
+func (u *MeteredUsage) part(rows []meteredRow) *MeteredUsage {
+	p := &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: u.Command.Tenant}}}
+	for _, r := range rows {
+		p.add(r.meterKey, r.metered)
+	}
+	p.Command.Sort()
+	return p
+}
+
 // Return counts again what was not recorded. It returns the number of requests for which there is no room any more:
 // they are lost.
 func (m *Meter) Return(u *MeteredUsage) (lost uint64) {

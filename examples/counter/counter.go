@@ -47,7 +47,13 @@ func (a *Add) ValidateFields() error {
 
 // Validate returns why the texts of a are invalid. It is called where they are parsed.
 func (a *Add) Validate() error {
-	return errors.Join(types.CheckKey(a.Key.Text), types.CheckKey(a.Name.Text), a.ValidateFields())
+	if err := errors.Join(types.CheckKey(a.Key.Text), a.ValidateFields()); err != nil {
+		return err
+	}
+	if types.CheckKey(a.Name.Text) != nil {
+		return errors.New("counter: name must have only A-Z a-z 0-9 _ : . -")
+	}
+	return nil
 }
 
 // Seal computes the digests of a, outside of the step.

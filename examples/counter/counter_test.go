@@ -356,3 +356,19 @@ func TestDecideAllocatesNothing(t *testing.T) {
 		t.Errorf("the counter is %d, %+v", got, reply)
 	}
 }
+
+// TestInvalidCommands: the reason names the field.
+func TestInvalidCommands(t *testing.T) {
+	for _, c := range []struct{ key, name, want string }{
+		{"k", "a/b", "counter: name must have only A-Z a-z 0-9 _ : . -"},
+		{"k", "", "counter: name must have 1 to 64 bytes, delta must be 1 or more"},
+		{"k", strings.Repeat("n", counter.MaxName+1), "counter: name must have 1 to 64 bytes, delta must be 1 or more"},
+		{"k k", "a", types.ErrKey.Error()},
+	} {
+		in := &counter.Add{Name: types.Name{Text: []byte(c.name)}, Delta: 1}
+		in.Key.Text = []byte(c.key)
+		if err := in.Validate(); err == nil || err.Error() != c.want {
+			t.Errorf("key %q, name %q: %v", c.key, c.name, err)
+		}
+	}
+}

@@ -79,8 +79,11 @@ func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool
 			if err := g.transfer(ctx, l); err != nil {
 				return fmt.Errorf("%w; %d slices were charged before: the same command continues", err, made+before)
 			}
+		}
+		switch l.State { // another run may have charged it just now
+		case "charged":
 			made++
-		} else if l.State != "due" {
+		case "charged_before":
 			before++
 		}
 		if err := g.print(l); err != nil {

@@ -36,7 +36,7 @@ func (s *Server) metered(run services.Run) services.Run {
 	})
 	return func(ctx context.Context, up func()) error {
 		err := both(ctx, up)
-		s.metering.Flush(services.Hard(ctx))
+		s.metering.Close(services.Hard(ctx))
 		return err
 	}
 }

@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"macronode/adapters/client"
+	"macronode/core/invoice"
+	"macronode/core/types"
+)
+
+// TestSliceChargedByAnotherRun: a slice that another run charges meanwhile is not counted as charged by this one.
+func TestSliceChargedByAnotherRun(t *testing.T) {
+	p := newPeer(t, `404 {"code":"not_found"}`, has, `409 {"code":"ref_used","detail":"Used."}`, moved)
+	node, err := client.New(p.URL, "secret", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newTestConsole()
+	d.tree = &tree{}
+	g := &charger{billing: &billing{Console: d.Console, node: node, tenant: types.DefaultTenant}, from: "ann", to: "bob", nonces: map[payer]int64{}}
+	all := []invoice.Charge{{Dimension: "requests", Asset: "EUR/2", Seq: 1, Amount: types.MinorUnits(5)}}
+	if err := g.charge(t.Context(), all, false); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.out.String(); !strings.Contains(got, "charged_before, tx_1\n") || !strings.HasSuffix(got, "0 slices were charged, 1 before\n") {
+		t.Error(got)
+	}
+}
