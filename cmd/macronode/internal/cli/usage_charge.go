@@ -13,7 +13,7 @@ import (
 
 // charger transfers the charges of a bill. Each transfer has the ref of its charge, which can be used once for ever.
 //
-//	look up all refs ─► a transfer with another amount or account: stop, nothing is transferred
+//	look up all refs ─► a transfer with another amount, account or asset: stop, nothing is transferred
 //	      └─► transfer each that is missing, in order
 type charger struct {
 	*billing
@@ -71,6 +71,9 @@ func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool
 		if err := g.lookUp(ctx, &lines[i]); err != nil {
 			return err
 		}
+	}
+	if err := g.lookUpOtherAssets(ctx, all); err != nil {
+		return err
 	}
 	made, before := 0, 0
 	for i := range lines {
@@ -131,6 +134,44 @@ func (g *charger) lookUp(ctx context.Context, l *chargeLine) error {
 			l.Seq, l.Dimension, r.AmountMinor, r.Asset, r.From, r.To, r.Txid, l.Amount, l.Asset, l.From, l.To)
 	}
 	l.State, l.Txid = "charged_before", r.Txid
+	return nil
+}
+
+// lookUpOtherAssets fails if a slice of all was charged in an asset in which it would not be charged now: the price list was
+// another one.
+func (g *charger) lookUpOtherAssets(ctx context.Context, all []invoice.Charge) error {
+	var assets []string
+	for a, err := range g.node.Assets(ctx, "", client.ListOptions{}) {
+		if err != nil {
+			return err
+		}
+		assets = append(assets, a.Asset)
+	}
+	due := make(map[string]bool, len(all))
+	for i := range all {
+		due[all[i].Ref(g.tenant)] = true
+	}
+	for i := range all {
+		for _, other := range assets {
+			c := all[i]
+			c.Asset = other
+			ref := c.Ref(g.tenant)
+			if due[ref] {
+				continue
+			}
+			due[ref] = true
+			switch got, err := g.node.TxByRef(ctx, ref); {
+			case errors.Is(err, client.NotFound):
+			case err != nil:
+				return err
+			case got.Receipt == nil:
+				return fmt.Errorf("%w: the ref %s is no transfer", client.ErrWrongNode, ref)
+			default:
+				return fmt.Errorf("slice %d of %s was charged with %s %s (%s), and has no price in %s now: it was another price list; nothing was charged now",
+					c.Seq, c.Dimension, got.Receipt.AmountMinor, other, got.Receipt.Txid, other)
+			}
+		}
+	}
 	return nil
 }
 

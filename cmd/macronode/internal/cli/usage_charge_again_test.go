@@ -11,7 +11,7 @@ import (
 
 // TestSliceChargedByAnotherRun: a slice that another run charges meanwhile is not counted as charged by this one.
 func TestSliceChargedByAnotherRun(t *testing.T) {
-	p := newPeer(t, `404 {"code":"not_found"}`, has, `409 {"code":"ref_used","detail":"Used."}`, moved)
+	p := newPeer(t, `404 {"code":"not_found"}`, `200 {"assets":[],"as_of":"2026-01-03T00:00:00.000Z"}`, has, `409 {"code":"ref_used","detail":"Used."}`, moved)
 	node, err := client.New(p.URL, "secret", client.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"macronode/cmd/internal/usagefile"
 	"macronode/core/accounting"
+	"macronode/core/invoice"
 	"macronode/core/types"
 )
 
@@ -70,6 +71,8 @@ func (p *ledgerPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(200, `{"slices":[`+strings.Join(p.slices, ",")+`],"sealed_to":"2026-01-03T00:00:00.000Z","as_of":"2026-01-03T00:00:00.000Z"}`)
 	case r.URL.Path == "/v1/balance":
 		answer(200, fmt.Sprintf(`{"account":%q,"asset":%q,"balance_minor":"0","next_nonce":%d}`, q.Get("account"), q.Get("asset"), 1+p.nonces[q.Get("account")+" "+q.Get("asset")]))
+	case r.URL.Path == "/v1/assets":
+		answer(200, `{"assets":[{"asset":"EUR/2","issued_minor":"0","burned_minor":"0"},{"asset":"POINT","issued_minor":"0","burned_minor":"0"},{"asset":"USD/2","issued_minor":"0","burned_minor":"0"}],"as_of":"2026-01-03T00:00:00.000Z"}`)
 	case r.URL.Path == "/v1/tx" && p.byRef[q.Get("ref")] != "":
 		answer(200, p.byRef[q.Get("ref")])
 	case r.URL.Path == "/v1/tx":
@@ -212,6 +215,10 @@ func TestChargeReportsOutcome(t *testing.T) {
 		{"unknown", "--timeout 1s", func(p *ledgerPeer) { p.faults = strings.Split(",,,,,"+strings.Repeat("late_cut,", 200), ",") }, 3, "outcome unknown"},
 		{"not two accounts", "--account-from shop", func(*ledgerPeer) {}, 2, "--account-from and --account-to must be two accounts"},
 		{"a reserved account", "--account-from issuance:EUR/2", func(*ledgerPeer) {}, 2, "--account-from issuance:EUR/2: account: issuance: and burned: are the ledger's own"},
+		{"charged in another asset", "", func(p *ledgerPeer) {
+			c := invoice.Charge{Dimension: "requests", Seq: 1, Asset: "USD/2"}
+			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"USD/2","amount_minor":"7"}`
+		}, 1, "slice 1 of requests was charged with 7 USD/2 (tx_9), and has no price in USD/2 now: it was another price list; nothing was charged now"},
 		{"no prices", "--set accounting.prices=[]", func(*ledgerPeer) {}, 2, "accounting.prices is empty in the configuration of this command: usage has no price"},
 		{"an invalid slice", "", func(p *ledgerPeer) { p.slices[0] = strings.Replace(p.slices[0], `"value":"3"`, `"value":"4"`, 1) }, 1, "the node returned an invalid slice: requests of tenant default: slice 1: digest: is not that of the content"},
 	} {
