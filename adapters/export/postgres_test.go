@@ -267,7 +267,7 @@ func (p *postgresTarget) query(sql string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer conn.Close(context.Background()) //nolint:errcheck // of a test
+	defer conn.Close(context.Background())
 	if _, err := conn.Exec(context.Background(), sql); err != nil {
 		p.t.Fatalf("%s: %v", sql, err)
 	}
@@ -278,7 +278,7 @@ func (p *postgresTarget) seqs() (all []uint64) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	defer conn.Close(context.Background()) //nolint:errcheck // of a test
+	defer conn.Close(context.Background())
 	rows, err := conn.Query(context.Background(), "SELECT seq, id, stream, tenant, dimension, source, time, body::text FROM macronode_items ORDER BY seq")
 	if err != nil {
 		p.t.Fatal(err)
@@ -307,7 +307,7 @@ func (p *postgresTarget) seqs() (all []uint64) {
 func TestDatabaseKeepsOneItem(t *testing.T) {
 	to := newPostgresTarget(t)
 	sink := to.sink()
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	other, reused, broken := item(1), item(1), item(2)
 	other.Body, reused.ID, broken.Body = []byte(`{"tenant":"2"}`), "usage_x", []byte(`{"tenant":"\x00"}`)
 	for _, c := range []struct {
@@ -332,7 +332,7 @@ func TestDatabaseWithoutRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sink.Close() //nolint:errcheck // of a test
+	defer sink.Close()
 	if got := sink.Deliver(t.Context(), item(1)); got.Outcome != Retryable || !strings.Contains(got.Reason, "permission denied") {
 		t.Errorf("without the right to create the table: %+v", got)
 	}

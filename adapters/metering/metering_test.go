@@ -148,7 +148,7 @@ func TestRunFlushesEachInterval(t *testing.T) {
 		if n.has() != 0 {
 			t.Error("recorded before the interval has passed")
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		if n.has() != 1 {
 			t.Errorf("%d recorded after the interval", n.has())
