@@ -372,3 +372,18 @@ func TestInvalidCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestHashCoversTheRequest: the same key with another name or another delta is a conflict, so their hashes differ.
+func TestRequestHashCoversTheRequest(t *testing.T) {
+	hash := func(name string, delta uint64) types.RequestHash {
+		c := &counter.Add{Name: types.Name{Text: []byte(name)}, Delta: delta}
+		c.Seal()
+		return c.Hash
+	}
+	if hash("visits", 3) != hash("visits", 3) {
+		t.Error("the same request has two hashes")
+	}
+	if hash("visits", 3) == hash("visits", 4) || hash("visits", 3) == hash("orders", 3) {
+		t.Error("another request has the same hash")
+	}
+}
