@@ -43,6 +43,8 @@ type billing struct {
 	tenant types.Tenant
 	prices pricing.List
 	query  client.UsageQuery // the period
+
+	maxAmount types.Amount // of one transfer
 }
 
 // withBilling calls ask with what the flags select.
@@ -62,18 +64,19 @@ func (v *billedPeriod) withBilling(c *Console, ask func(context.Context, *billin
 	if b.query.From.UnixMilli() < 0 || b.query.From != b.query.From.Truncate(time.Millisecond) || b.query.To != b.query.To.Truncate(time.Millisecond) {
 		return exit.Unable(errors.New("--from and --to must be whole milliseconds since 1970"))
 	}
-	if b.prices, err = c.priceList(v.URL == ""); err != nil {
+	cfg, err := c.pricedConfig(v.URL == "")
+	if err != nil {
 		return err
 	}
+	b.prices, b.maxAmount = cfg.PriceList(), cfg.Wallet.Limits.Amount
 	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
 		b.node = k
 		return ask(ctx, &b)
 	})
 }
 
-// priceList returns the prices that the node of the data directory has applied, or those of the configuration of this
-// command.
-func (c *Console) priceList(ofNode bool) (pricing.List, error) {
+// pricedConfig returns the configuration with prices that the node of the data directory has applied, or that of this command.
+func (c *Console) pricedConfig(ofNode bool) (*config.Config, error) {
 	load, where := func() (*config.Config, error) { return c.load() }, "the configuration of this command"
 	if ofNode {
 		load, where = c.node().runningConfig, "the configuration of the running node"
@@ -82,11 +85,10 @@ func (c *Console) priceList(ofNode bool) (pricing.List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := cfg.PriceList()
-	if len(l) == 0 {
+	if len(cfg.PriceList()) == 0 {
 		return nil, exit.Unable(fmt.Errorf("accounting.prices is empty in %s: usage has no price", where))
 	}
-	return l, nil
+	return cfg, nil
 }
 
 // bill computes the invoice of the windows of the period that are sealed.

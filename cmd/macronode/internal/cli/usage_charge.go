@@ -69,18 +69,21 @@ func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool
 	for i := range all {
 		lines[i] = g.line(&all[i])
 		if err := g.lookUp(ctx, &lines[i]); err != nil {
-			return err
+			return fmt.Errorf("%w; nothing was charged now", err)
 		}
 	}
 	if err := g.lookUpOtherAssets(ctx, all); err != nil {
-		return err
+		return fmt.Errorf("%w; nothing was charged now", err)
+	}
+	if err := g.checkAmounts(all, lines); err != nil {
+		return fmt.Errorf("%w; nothing was charged now", err)
 	}
 	made, before := 0, 0
 	for i := range lines {
 		l := &lines[i]
 		if l.State == "due" && !preview {
 			if err := g.transfer(ctx, l); err != nil {
-				return fmt.Errorf("%w; %d slices were charged before: the same command continues", err, made+before)
+				return fmt.Errorf("%w; charges made: %d: the same command continues", err, made+before)
 			}
 		}
 		switch l.State { // another run may have charged it just now
@@ -97,9 +100,19 @@ func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool
 		return nil
 	}
 	if preview {
-		return g.printLine("%d slices are due, %d were charged before; nothing was transferred", len(lines)-before, before)
+		return g.printLine("charges due: %d, made before: %d; nothing was transferred", len(lines)-before, before)
 	}
-	return g.printLine("%d slices were charged, %d before", made, before)
+	return g.printLine("charges made: %d, made before: %d", made, before)
+}
+
+// checkAmounts fails if a charge that is due is more than the node takes in one transfer.
+func (g *charger) checkAmounts(all []invoice.Charge, lines []chargeLine) error {
+	for i := range all {
+		if lines[i].State == "due" && g.maxAmount.Less(all[i].Amount) {
+			return fmt.Errorf("slice %d of %s costs %s %s, which is more than wallet.limits.max_amount (%s)", all[i].Seq, all[i].Dimension, lines[i].Amount, lines[i].Asset, g.maxAmount)
+		}
+	}
+	return nil
 }
 
 // line returns a charge that is due.
@@ -130,7 +143,7 @@ func (g *charger) lookUp(ctx context.Context, l *chargeLine) error {
 	}
 	r := got.Receipt
 	if r.From != l.From || r.To != l.To || r.Asset != l.Asset || r.AmountMinor != l.Amount {
-		return fmt.Errorf("slice %d of %s was charged with %s %s from %s to %s (%s), and would be now with %s %s from %s to %s: it was another period, price list or account; nothing was charged now",
+		return fmt.Errorf("slice %d of %s was charged with %s %s from %s to %s (%s), and would be now with %s %s from %s to %s: it was another period, price list or account",
 			l.Seq, l.Dimension, r.AmountMinor, r.Asset, r.From, r.To, r.Txid, l.Amount, l.Asset, l.From, l.To)
 	}
 	l.State, l.Txid = "charged_before", r.Txid
@@ -167,7 +180,7 @@ func (g *charger) lookUpOtherAssets(ctx context.Context, all []invoice.Charge) e
 			case got.Receipt == nil:
 				return fmt.Errorf("%w: the ref %s is no transfer", client.ErrWrongNode, ref)
 			default:
-				return fmt.Errorf("slice %d of %s was charged with %s %s (%s), and has no price in %s now: it was another price list; nothing was charged now",
+				return fmt.Errorf("slice %d of %s was charged with %s %s (%s), and has no price in %s now: it was another price list",
 					c.Seq, c.Dimension, got.Receipt.AmountMinor, other, got.Receipt.Txid, other)
 			}
 		}

@@ -18,12 +18,12 @@ func TestSliceChargedByAnotherRun(t *testing.T) {
 	}
 	d := newTestConsole()
 	d.tree = &tree{}
-	g := &charger{billing: &billing{Console: d.Console, node: node, tenant: types.DefaultTenant}, from: "ann", to: "bob", nonces: map[payer]int64{}}
+	g := &charger{billing: &billing{Console: d.Console, node: node, tenant: types.DefaultTenant, maxAmount: types.MinorUnits(5)}, from: "ann", to: "bob", nonces: map[payer]int64{}}
 	all := []invoice.Charge{{Dimension: "requests", Asset: "EUR/2", Seq: 1, Amount: types.MinorUnits(5)}}
 	if err := g.charge(t.Context(), all, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.out.String(); !strings.Contains(got, "charged_before, tx_1\n") || !strings.HasSuffix(got, "0 slices were charged, 1 before\n") {
+	if got := d.out.String(); !strings.Contains(got, "charged_before, tx_1\n") || !strings.HasSuffix(got, "charges made: 0, made before: 1\n") {
 		t.Error(got)
 	}
 }

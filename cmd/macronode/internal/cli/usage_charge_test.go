@@ -196,7 +196,7 @@ func TestChargeIsMadeOnce(t *testing.T) {
 			}
 		}
 		made := p.made
-		if code, text := charge(20); code != 0 || !strings.HasSuffix(text, fmt.Sprintf("0 slices were charged, %d before\n", made)) || p.made != made {
+		if code, text := charge(20); code != 0 || !strings.HasSuffix(text, fmt.Sprintf("charges made: 0, made before: %d\n", made)) || p.made != made {
 			t.Errorf("again: %d\n%s", code, text)
 		}
 	})
@@ -211,7 +211,7 @@ func TestChargeReportsOutcome(t *testing.T) {
 		code   int
 		want   string
 	}{
-		{"preview", "--preview", func(*ledgerPeer) {}, 0, "slice 1 of requests: 2 POINT from ann to shop, due\n2 slices are due, 0 were charged before; nothing was transferred\n"},
+		{"preview", "--preview", func(*ledgerPeer) {}, 0, "slice 1 of requests: 2 POINT from ann to shop, due\ncharges due: 2, made before: 0; nothing was transferred\n"},
 		{"unknown", "--timeout 1s", func(p *ledgerPeer) { p.faults = strings.Split(",,,,,"+strings.Repeat("late_cut,", 200), ",") }, 3, "outcome unknown"},
 		{"not two accounts", "--account-from shop", func(*ledgerPeer) {}, 2, "--account-from and --account-to must be two accounts"},
 		{"a reserved account", "--account-from issuance:EUR/2", func(*ledgerPeer) {}, 2, "--account-from issuance:EUR/2: account: issuance: and burned: are the ledger's own"},
@@ -219,6 +219,7 @@ func TestChargeReportsOutcome(t *testing.T) {
 			c := invoice.Charge{Dimension: "requests", Seq: 1, Asset: "USD/2"}
 			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"USD/2","amount_minor":"7"}`
 		}, 1, "slice 1 of requests was charged with 7 USD/2 (tx_9), and has no price in USD/2 now: it was another price list; nothing was charged now"},
+		{"more than one transfer", "--set wallet.limits.max_amount=1", func(*ledgerPeer) {}, 1, "slice 1 of requests costs 2 POINT, which is more than wallet.limits.max_amount (1); nothing was charged now\n"},
 		{"no prices", "--set accounting.prices=[]", func(*ledgerPeer) {}, 2, "accounting.prices is empty in the configuration of this command: usage has no price"},
 		{"an invalid slice", "", func(p *ledgerPeer) { p.slices[0] = strings.Replace(p.slices[0], `"value":"3"`, `"value":"4"`, 1) }, 1, "the node returned an invalid slice: requests of tenant default: slice 1: digest: is not that of the content"},
 	} {
