@@ -26,6 +26,9 @@ import (
 // of one more are lost.
 const MaxRows = 1 << 14
 
+// MaxTenantRows is the number of such rows of one tenant. The usage of a tenant that the node rejects for now waits in them.
+const MaxTenantRows = MaxRows / 4
+
 // MaxFlushing is the number of commands that are recorded at the same time: each has the usage of one tenant.
 const MaxFlushing = 8
 
@@ -59,7 +62,7 @@ type Recorder struct {
 
 // New returns a recorder that has counted nothing.
 func New(c Config) *Recorder {
-	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows)}
+	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows)}
 }
 
 // Count counts a request that has ended.

@@ -130,6 +130,30 @@ func TestRequestsWithoutRoomAreLost(t *testing.T) {
 	}
 }
 
+// TestTenantWithoutRoom: the usage of a tenant that the node rejects for now takes no room of another one.
+func TestTenantWithoutRoom(t *testing.T) {
+	n := &fakeNode{decide: func(in *accounting.RecordMetered) event.Problem {
+		if in.Tenant == 1 {
+			return event.Busy
+		}
+		return event.None
+	}}
+	m, ended := newRecorder(n)
+	for i := range metering.MaxRows {
+		if m.Count(request(1, "r"+strconv.Itoa(i))); i%1000 == 0 {
+			m.Flush(t.Context())
+		}
+	}
+	if want := uint64(metering.MaxRows - metering.MaxTenantRows); ended[metering.Lost] != want {
+		t.Errorf("%d requests are lost, want %d", ended[metering.Lost], want)
+	}
+	m.Count(request(2, "r"))
+	m.Flush(t.Context())
+	if n.recorded != 1 {
+		t.Errorf("%d requests of the other tenant are recorded", n.recorded)
+	}
+}
+
 // TestRunFlushesEachInterval: usage is recorded an interval after it was counted, and the end of Run does not cancel
 // a flush.
 func TestRunFlushesEachInterval(t *testing.T) {

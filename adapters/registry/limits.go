@@ -107,6 +107,7 @@ var Limits = []Limit{
 	{"accounting.grace", "time after the end of a window; then it is sealed", []string{"core/accounting.Plane.keyOf"}, "core/accounting.TestUsageAgreesWithModel"},
 	{"accounting.flush_interval", "time between two records of metered requests; a crash loses what was counted since the last one", []string{"adapters/metering.Recorder.Run"}, "adapters/metering.TestRunFlushesEachInterval"},
 	{"adapters/metering.MaxRows", "rows of metered requests between two records; the requests of one more are lost", []string{"core/accounting.Meter.add"}, "adapters/metering.TestRequestsWithoutRoomAreLost"},
+	{"adapters/metering.MaxTenantRows", "the same, of one tenant", []string{"core/accounting.Meter.add"}, "adapters/metering.TestTenantWithoutRoom"},
 	{"adapters/metering.MaxFlushing", "commands of metered requests that are recorded at the same time; others wait", []string{"adapters/metering.Recorder.Flush"}, "adapters/metering.TestEachRequestIsCountedOnce"},
 	{"core/accounting.MaxMetered", "rows of a command of metered requests; the rest is in another one", []string{"core/accounting.Meter.Take", "core/accounting.RecordMetered.ValidateFields"}, "core/accounting.TestMeterLosesNothing"},
 	{"accounting.prices", "prices of usage, and the tiers of each; a list with more is rejected", []string{"adapters/config.Config.usagePrice", "core/pricing.List.Check"}, "core/pricing.TestInvalidPrices"},

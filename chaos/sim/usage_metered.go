@@ -33,12 +33,12 @@ type meteredAttempt struct {
 }
 
 func newUsageMeter() *usageMeter {
-	return &usageMeter{meter: accounting.NewMeter(usageWindow, 8), attempts: map[types.Ticket]*meteredAttempt{}}
+	return &usageMeter{meter: accounting.NewMeter(usageWindow, 8, 8), attempts: map[types.Ticket]*meteredAttempt{}}
 }
 
 // crashed forgets what the last process counted and did not record.
 func (m *usageMeter) crashed() {
-	*m = usageMeter{meter: accounting.NewMeter(usageWindow, 8), attempts: map[types.Ticket]*meteredAttempt{}}
+	*m = usageMeter{meter: accounting.NewMeter(usageWindow, 8, 8), attempts: map[types.Ticket]*meteredAttempt{}}
 }
 
 // move counts a request, or records what was counted.

@@ -25,8 +25,10 @@ type Request struct {
 // It is no part of the node's state: requests must not wait for the node to be counted.
 type Meter struct {
 	window time.Duration
-	limit  int // most rows
+	most   int // rows
+	each   int // most rows of a tenant
 	rows   map[meterKey]metered
+	has    map[types.Tenant]int // rows
 }
 
 // A meterKey identifies the requests that are counted together.
@@ -70,9 +72,10 @@ type meteredRow struct {
 	metered
 }
 
-// NewMeter returns a meter of windows of a length, which has at most limit rows.
-func NewMeter(window time.Duration, limit int) *Meter {
-	return &Meter{window: window, limit: limit, rows: make(map[meterKey]metered)}
+// NewMeter returns a meter of windows of a length. It has at most limit rows, and tenantLimit of one tenant: usage of a tenant
+// that the node rejects for now waits here, and must leave room for the others.
+func NewMeter(window time.Duration, limit, tenantLimit int) *Meter {
+	return &Meter{window: window, most: limit, each: tenantLimit, rows: make(map[meterKey]metered), has: make(map[types.Tenant]int)}
 }
 
 // Add counts a request. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
@@ -84,8 +87,11 @@ func (m *Meter) Add(r Request) bool {
 
 func (m *Meter) add(k meterKey, more metered) bool {
 	sum, exists := m.rows[k]
-	if !exists && (len(m.rows) >= m.limit || !k.valid()) {
+	if !exists && (len(m.rows) >= m.most || m.has[k.tenant] >= m.each || !k.valid()) {
 		return false
+	}
+	if !exists {
+		m.has[k.tenant]++
 	}
 	sum.add(more)
 	m.rows[k] = sum
@@ -103,6 +109,7 @@ func (m *Meter) Take() (all []*MeteredUsage) {
 		last.add(k, m.rows[k])
 	}
 	clear(m.rows)
+	clear(m.has)
 	for _, u := range all {
 		u.Command.Sort()
 	}

@@ -16,7 +16,7 @@ func TestMeterLosesNothing(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
 		limit := rapid.SampledFrom([]int{1, 5, 5000}).Draw(r, "limit")
-		m := accounting.NewMeter(time.Minute, limit)
+		m := accounting.NewMeter(time.Minute, limit, limit)
 		var want, got [3]uint64 // requests, bytes in and out
 		for range rapid.IntRange(1, 20).Draw(r, "flushes") {
 			for i := range rapid.IntRange(0, 1800).Draw(r, "requests") {
@@ -62,6 +62,38 @@ func TestMeterLosesNothing(t *testing.T) {
 		if seen[what] == 0 {
 			t.Errorf("never: %s", what)
 		}
+	}
+}
+
+// TestMeterLimitsEachTenant: the rows of one tenant leave room for another's, and a flush makes room again.
+func TestMeterLimitsEachTenant(t *testing.T) {
+	m := accounting.NewMeter(time.Minute, 5, 3)
+	add := func(tenant types.Tenant, route string) bool {
+		return m.Add(accounting.Request{Tenant: tenant, At: 1_700_000_000_000, Service: "wallet", Method: "post", Route: route})
+	}
+	for range 2 {
+		for i, want := range []struct {
+			tenant types.Tenant
+			route  string
+			added  bool
+		}{
+			{1, "a", true}, {1, "b", true}, {1, "c", true}, {1, "d", false}, {1, "a", true},
+			{2, "a", true}, {2, "b", true}, {2, "c", false}, {3, "a", false},
+		} {
+			if got := add(want.tenant, want.route); got != want.added {
+				t.Errorf("request %d: %v", i, got)
+			}
+		}
+		taken := m.Take()
+		for _, u := range taken {
+			if lost := m.Return(u); lost > 0 {
+				t.Errorf("%d requests have no room after they were taken", lost)
+			}
+		}
+		if add(1, "d") || add(2, "c") {
+			t.Error("what was returned takes no room")
+		}
+		m.Take()
 	}
 }
 
