@@ -70,7 +70,8 @@ func newSystem(t *rapid.T) *system {
 // start makes a node from a recovered state.
 func (s *system) start(recovered state.State) {
 	s.sent = map[types.Ticket]string{}
-	s.node = node.New(node.Config{State: limits(), MaxHeldReplies: 16, MaxReplayWaiters: 4, MaxUnsyncedBytes: 1 << 20, CommitTimeout: time.Hour,
+	// The model does not know the limit of held replies, so no run reaches it: a command is held until the next sync.
+	s.node = node.New(node.Config{State: limits(), MaxHeldReplies: 4096, MaxReplayWaiters: 4, MaxUnsyncedBytes: 1 << 20, CommitTimeout: time.Hour,
 		StallThreshold: time.Hour, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Hour, StartTimeout: time.Hour,
 		Drain: drain.Times{Drain: time.Second, Abort: time.Second}}, recovered, s.now.Mono, types.NewRand(1))
 	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
