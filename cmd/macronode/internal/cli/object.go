@@ -92,6 +92,9 @@ func (v *getObjectCmd) Run(c *Console) error {
 
 // fetch receives an object into FILE.part, which becomes FILE after its content was verified.
 func (v *getObjectCmd) fetch(ctx context.Context, c *Console, k *client.Client) (err error) {
+	if old, err := os.Lstat(v.File); err == nil && !old.Mode().IsRegular() {
+		return exit.Unable(fmt.Errorf("%s is no regular file: write to it with > %s", v.File, quote(v.File)))
+	}
 	part := v.File + ".part"
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
