@@ -33,7 +33,9 @@ type meteredAttempt struct {
 }
 
 func newUsageMeter() *usageMeter {
-	return &usageMeter{meter: accounting.NewMeter(usageWindow, 8, 8), attempts: map[types.Ticket]*meteredAttempt{}}
+	m := new(usageMeter)
+	m.crashed()
+	return m
 }
 
 // crashed forgets what the last process counted and did not record.

@@ -24,11 +24,10 @@ type Request struct {
 //
 // It is no part of the node's state: requests must not wait for the node to be counted.
 type Meter struct {
-	window time.Duration
-	most   int // rows
-	each   int // most rows of a tenant
-	rows   map[meterKey]metered
-	has    map[types.Tenant]int // rows
+	window                 time.Duration
+	maxRows, maxTenantRows int
+	rows                   map[meterKey]metered
+	tenantRows             map[types.Tenant]int
 }
 
 // A meterKey identifies the requests that are counted together.
@@ -72,10 +71,10 @@ type meteredRow struct {
 	metered
 }
 
-// NewMeter returns a meter of windows of a length. It has at most limit rows, and tenantLimit of one tenant: usage of a tenant
+// NewMeter returns a meter of windows of a length. It has at most maxRows rows, and maxTenantRows of one tenant: usage of a tenant
 // that the node rejects for now waits here, and must leave room for the others.
-func NewMeter(window time.Duration, limit, tenantLimit int) *Meter {
-	return &Meter{window: window, most: limit, each: tenantLimit, rows: make(map[meterKey]metered), has: make(map[types.Tenant]int)}
+func NewMeter(window time.Duration, maxRows, maxTenantRows int) *Meter {
+	return &Meter{window: window, maxRows: maxRows, maxTenantRows: maxTenantRows, rows: make(map[meterKey]metered), tenantRows: make(map[types.Tenant]int)}
 }
 
 // Add counts a request. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
@@ -87,11 +86,11 @@ func (m *Meter) Add(r Request) bool {
 
 func (m *Meter) add(k meterKey, more metered) bool {
 	sum, exists := m.rows[k]
-	if !exists && (len(m.rows) >= m.most || m.has[k.tenant] >= m.each || !k.valid()) {
-		return false
-	}
 	if !exists {
-		m.has[k.tenant]++
+		if len(m.rows) >= m.maxRows || m.tenantRows[k.tenant] >= m.maxTenantRows || !k.valid() {
+			return false
+		}
+		m.tenantRows[k.tenant]++
 	}
 	sum.add(more)
 	m.rows[k] = sum
@@ -109,7 +108,7 @@ func (m *Meter) Take() (all []*MeteredUsage) {
 		last.add(k, m.rows[k])
 	}
 	clear(m.rows)
-	clear(m.has)
+	clear(m.tenantRows)
 	for _, u := range all {
 		u.Command.Sort()
 	}

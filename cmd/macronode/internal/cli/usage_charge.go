@@ -13,7 +13,7 @@ import (
 
 // charger transfers the charges of a bill. Each transfer has the ref of its charge, which can be used once for ever.
 //
-//	look up all refs ─► a transfer with another amount, account or asset: stop, nothing is transferred
+//	look up all refs ─► a transfer with another amount, account or asset, or an amount that is too large: stop, nothing is transferred
 //	      └─► transfer each that is missing, in order
 type charger struct {
 	*billing
@@ -65,17 +65,8 @@ func (v *chargeUsageCmd) Run(c *Console) error {
 
 // charge makes the transfers that are missing.
 func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool) error {
-	lines := make([]chargeLine, len(all))
-	for i := range all {
-		lines[i] = g.line(&all[i])
-		if err := g.lookUp(ctx, &lines[i]); err != nil {
-			return fmt.Errorf("%w; nothing was charged now", err)
-		}
-	}
-	if err := g.lookUpOtherAssets(ctx, all); err != nil {
-		return fmt.Errorf("%w; nothing was charged now", err)
-	}
-	if err := g.checkAmounts(all, lines); err != nil {
+	lines, err := g.check(ctx, all)
+	if err != nil {
 		return fmt.Errorf("%w; nothing was charged now", err)
 	}
 	made, before := 0, 0
@@ -105,14 +96,20 @@ func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool
 	return g.printLine("charges made: %d, made before: %d", made, before)
 }
 
-// checkAmounts fails if a charge that is due is more than the node takes in one transfer.
-func (g *charger) checkAmounts(all []invoice.Charge, lines []chargeLine) error {
+// check returns each charge with its state. It fails if one was made in another way, or is more than one transfer can move.
+func (g *charger) check(ctx context.Context, all []invoice.Charge) ([]chargeLine, error) {
+	lines := make([]chargeLine, len(all))
 	for i := range all {
-		if lines[i].State == "due" && g.maxAmount.Less(all[i].Amount) {
-			return fmt.Errorf("slice %d of %s costs %s %s, which is more than wallet.limits.max_amount (%s)", all[i].Seq, all[i].Dimension, lines[i].Amount, lines[i].Asset, g.maxAmount)
+		l := &lines[i]
+		*l = g.line(&all[i])
+		if err := g.lookUp(ctx, l); err != nil {
+			return nil, err
+		}
+		if l.State == "due" && g.maxAmount.Less(all[i].Amount) {
+			return nil, fmt.Errorf("slice %d of %s costs %s %s, which is more than wallet.limits.max_amount (%s)", l.Seq, l.Dimension, l.Amount, l.Asset, g.maxAmount)
 		}
 	}
-	return nil
+	return lines, g.lookUpOtherAssets(ctx, all)
 }
 
 // line returns a charge that is due.

@@ -220,6 +220,10 @@ func TestChargeReportsOutcome(t *testing.T) {
 			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"USD/2","amount_minor":"7"}`
 		}, 1, "slice 1 of requests was charged with 7 USD/2 (tx_9), and has no price in USD/2 now: it was another price list; nothing was charged now"},
 		{"more than one transfer", "--set wallet.limits.max_amount=1", func(*ledgerPeer) {}, 1, "slice 1 of requests costs 15 EUR/2, which is more than wallet.limits.max_amount (1); nothing was charged now\n"},
+		{"more than one transfer, but charged before", "--preview --set wallet.limits.max_amount=2", func(p *ledgerPeer) {
+			c := invoice.Charge{Dimension: "requests", Seq: 1, Asset: "EUR/2"}
+			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"EUR/2","amount_minor":"15"}`
+		}, 0, "charges due: 1, made before: 1; nothing was transferred\n"},
 		{"no prices", "--set accounting.prices=[]", func(*ledgerPeer) {}, 2, "accounting.prices is empty in the configuration of this command: usage has no price"},
 		{"an invalid slice", "", func(p *ledgerPeer) { p.slices[0] = strings.Replace(p.slices[0], `"value":"3"`, `"value":"4"`, 1) }, 1, "the node returned an invalid slice: requests of tenant default: slice 1: digest: is not that of the content"},
 	} {
