@@ -73,6 +73,7 @@ var Layers = []Layer{
 	adapter("checksum"),
 	adapter("sigv4"),
 	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
+	adapter("recovery", "core/record", "core/state", "adapters/fs", "adapters/journalfile", "adapters/snapshot"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
 	adapter("readmodel", "core/accounting", "core/digest", "core/export", "core/plane", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),

@@ -13,6 +13,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
@@ -287,7 +288,7 @@ func (s source) from(lsn, upto types.LSN) (*state.State, error) {
 		if err != nil {
 			return nil, roomy(err)
 		}
-		begin = journalfile.From{LSN: head.LSN, Root: head.Root, Journal: head.Journal}
+		begin = recovery.From(head)
 	}
 	_, err := journalfile.Reading{From: begin, Upto: upto, Each: func(all []record.Sealed) error {
 		for i := range all {
