@@ -27,6 +27,9 @@ func (w *World) boot() {
 		w.skew = 1000 * around(w.c.Choose("clock/far", 20_000))
 		w.jump("clock moved between two lives,", w.skew)
 	}
+	if w.node != nil {
+		w.replaced()
+	}
 	for range 100 {
 		if w.odd("recovery/crash", 4, w.odds.crash) {
 			w.disk.Fuse = w.c.Choose("recovery/fuse", 20)

@@ -19,6 +19,7 @@ func (w *World) summed() {
 	if w.odds.snapshot > 0 && w.c.Choose("snapshot/now", 3) == 1 { // some runs have none
 		w.snapshot()
 	}
+	w.backedUp()
 }
 
 // snapshot makes a snapshot.
@@ -90,6 +91,10 @@ func (w *World) open(each func(*state.State, []record.Sealed) error) (recovery.R
 func (w *World) doubted(err error) {
 	if errors.Is(err, journalfile.ErrApart) {
 		w.Saw["journal does not go on from a snapshot"]++
+		return
+	}
+	if !errors.Is(err, snapshot.ErrDoubt) {
+		w.Saw["snapshot of the journal before"]++
 		return
 	}
 	w.Saw["snapshot doubted"]++

@@ -40,6 +40,13 @@ var probes = [...]Probe{
 	{"crash at any operation", "began behind a time frame"},
 	{"crash at any operation", "began with holds that are over"},
 	{"crash at any operation", "began behind a snapshot in which a hold is over"},
+	// A backup on another machine.
+	{"machine replaced", "restored"},
+	{"machine replaced", "snapshot of the journal before"},
+	{"machine replaced", "restored without the last frames"},
+	{"backup fails", "backup failed"},
+	{"backup fails", "restore failed"},
+	{"backup of another journal", "backup of the journal before"},
 	// The disk.
 	{"torn write", "disk: write torn"},
 	{"torn write", "tail cut"},
