@@ -39,10 +39,11 @@ func (w *World) snapshot() {
 			w.kept.FailRead = true
 		}
 	}
+	made := false
 	m := snapshot.New(snapshot.Config{Limits: w.limits, Seed: 3, Rest: func(context.Context, time.Duration) error { return nil },
 		Doubt: func(err error) { w.fail("snapshot-doubted", "a snapshot that was made here: %v", err) },
-		Made:  func(snapshot.Made) { w.Saw["snapshot written"]++ }},
-		w.kept, snapshot.Source{Durable: w.jour.Durable, Grown: w.jour.Grown, Read: recovery.FramesAfter(w.disk)})
+		Made:  func(snapshot.Made) { w.Saw["snapshot written"]++; made = true }},
+		w.kept, snapshot.Source{Durable: w.jour.Durable, Grown: w.jour.Grown, Read: recovery.FramesAfter(w.vault.segments)})
 	err := m.Make(context.Background())
 	switch {
 	case err == nil:
@@ -56,17 +57,21 @@ func (w *World) snapshot() {
 		w.kept.Crash(w.c)
 	}
 	w.kept.Fuse, w.kept.FailSync, w.kept.FailWrite, w.kept.FailDir, w.kept.FailRead = -1, false, false, false, false
+	if made {
+		w.archived()
+	}
 }
 
 // open recovers the journal as the product does: from the newest usable snapshot. It compares the state of the snapshot with the
 // one at that time.
 func (w *World) open(each func(*state.State, []record.Sealed) error) (recovery.Result, error) {
-	heads, err := recovery.Heads(w.disk, w.kept, w.doubted)
+	w.mount()
+	heads, err := recovery.Heads(w.vault.segments, w.kept, w.doubted)
 	if err != nil {
 		return recovery.Result{}, err
 	}
 	over := false
-	r, err := recovery.Start{Segments: w.disk, Snapshots: w.kept, Fresh: 9, Reading: journalfile.Reading{Known: max(w.known, heads[0].LSN)},
+	r, err := recovery.Start{Segments: w.vault.segments, Snapshots: w.kept, Fresh: 9, Reading: journalfile.Reading{Known: max(w.known, heads[0].LSN)},
 		Empty: func() state.State { return state.New(w.limits, types.Hash64(w.c.Choose("seed", 100))) },
 		Fold: func(st *state.State) recovery.Fold {
 			if st.Hash() != w.promise.hashes[st.LSN] {

@@ -40,6 +40,9 @@ var probes = [...]Probe{
 	{"crash at any operation", "began behind a time frame"},
 	{"crash at any operation", "began with holds that are over"},
 	{"crash at any operation", "began behind a snapshot in which a hold is over"},
+	// The archive.
+	{"archive fails", "segment archived"},
+	{"archive fails", "archiving failed"},
 	// A backup on another machine.
 	{"machine replaced", "restored"},
 	{"machine replaced", "snapshot of the journal before"},

@@ -44,7 +44,7 @@ func (w *World) backUp(upto types.LSN) error {
 	heir := b.heir && (b.mixed || w.c.Choose("backup/heir", 2) == 0)
 	b.mixed = heir
 	w.harm(d, "backup")
-	done, err := backup.Copy(context.Background(), w.disk, d, backup.Bounds{Upto: upto, Heir: heir}, nil)
+	done, err := backup.Copy(context.Background(), w.vault.segments, d, backup.Bounds{Upto: upto, Heir: heir}, nil)
 	w.heal(d)
 	switch {
 	case b.heir && !heir && (err == nil || errors.Is(err, backup.ErrHeir)):
@@ -136,7 +136,7 @@ func (w *World) restore() {
 		}
 		d.Hurt, d.OnOperation = w.disk.Hurt, w.disk.OnOperation
 		w.Saw["restored"]++
-		w.disk, w.known = d, done.Restored.LSN
+		w.disk, w.vault.disk, w.known = d, world.NewDisk(), done.Restored.LSN
 		w.tell(journal, noLane, again, "restored on another machine: frames to %v, journal %v from %v on", done.LSN, as.Journal, done.Restored.LSN)
 		w.restoredAs(as, done)
 		b.heir = true

@@ -20,7 +20,7 @@ func New(c world.Chooser) *World {
 		asked: map[types.Ticket]*client{}, copies: map[types.Ticket]second{}, rate: even}
 	w.disk.Hurt, w.disk.OnOperation, w.made = w.hurt, w.names, map[string]int{}
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
-	w.backups = newBackups()
+	w.backups, w.vault.disk = newBackups(), world.NewDisk()
 	w.testified = newTestimony(len(w.clients))
 	w.promise.begin(state.New(limits(), 0))
 	return w
@@ -43,6 +43,7 @@ func Life(seed uint64, moves int) world.Chooser {
 	c = givenWorkloads(c, uint64(types.Hash64(0).Mix(seed)))
 	c = world.Given(c, "odds/exports", exportOdds(seed))
 	c = world.Given(c, "odds/restore", restoreOdds(seed))
+	c = world.Given(c, "odds/archive", int(types.Hash64(0).Mix(seed)/64%2))
 	return world.Given(c, "moves", moves)
 }
 
@@ -67,7 +68,7 @@ func usageOdds(seed uint64) int {
 
 // addedSites returns those that older logs lack; their choice 0 changes nothing.
 func addedSites() []string {
-	sites := []string{"odds/storage", "odds/usage", "odds/exports", "odds/restore"}
+	sites := []string{"odds/storage", "odds/usage", "odds/exports", "odds/restore", "odds/archive"}
 	for _, p := range planeWorkloads {
 		sites = append(sites, p.site)
 	}
@@ -144,6 +145,7 @@ func (w *World) live() {
 	w.odds.usage = w.c.Choose("odds/usage", 2)
 	w.odds.exports = w.c.Choose("odds/exports", 2)
 	w.odds.restore = w.c.Choose("odds/restore", 2)
+	w.hasArchive = w.c.Choose("odds/archive", 2) == 1
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
