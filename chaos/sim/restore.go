@@ -117,8 +117,8 @@ func (w *World) replaced() {
 }
 
 // restore restores the backup on an empty disk, as often as needed. The snapshots and the index of the old journal may be left
-// beside it.
-func (w *World) restore() {
+// beside it. It returns the last frame of the backup.
+func (w *World) restore() (cut types.LSN) {
 	b := &w.backups
 	as := backup.As{Journal: b.next, At: types.Time(w.now.Wall), KeepKeys: true}
 	for b.next++; w.err == nil; {
@@ -143,8 +143,9 @@ func (w *World) restore() {
 		if w.c.Choose("restore/snapshots", 2) == 1 {
 			w.kept = world.NewDisk()
 		}
-		return
+		return done.LSN
 	}
+	return 0
 }
 
 // restoredAs checks a restored journal: every frame that was durable, and one more. The state at the last frame of the old
@@ -183,26 +184,30 @@ func (w *World) restoredAs(as backup.As, done backup.Done) {
 // past ends a run with a restore of the backup as it is: what was acknowledged after it is lost, and nothing before. Snapshots of
 // the lost frames may be left beside it.
 func (w *World) past() {
-	cut, err := backup.CutOf(w.backups.disk)
-	if err != nil || cut.LSN == 0 {
+	made, err := backup.CutOf(w.backups.disk)
+	if err != nil || made.LSN == 0 {
 		return
 	}
-	if w.restore(); w.err != nil {
+	cut := w.restore()
+	if w.err != nil {
 		return
+	}
+	if cut < made.LSN { // more than that if the next copy failed
+		w.fail("past", "the backup was made to %v, restored %v", made.LSN, cut)
 	}
 	if _, err := w.recover(); err != nil {
-		w.fail("past", "restored to %v: %v", cut.LSN, err)
+		w.fail("past", "restored to %v: %v", cut, err)
 		return
 	}
-	w.note(w.promise.durable > cut.LSN, "restored without the last frames")
-	if last := w.node.LSN(); last != cut.LSN+1 {
-		w.fail("past", "restored to %v: recovered %v", cut.LSN, last)
+	w.note(w.promise.durable > cut, "restored without the last frames")
+	if last := w.node.LSN(); last != cut+1 {
+		w.fail("past", "restored to %v: recovered %v", cut, last)
 	}
 	for _, key := range w.promise.keys {
 		for _, a := range w.promise.answers[key] {
 			got, _, _, err := w.fol.Render(nil, a.place)
-			if same := err == nil && bytes.Equal(got, a.bytes); same != (a.place.LSN <= cut.LSN) {
-				w.fail("past-differs", "restored to %v: %s was told at %v\n%s, now\n%s: %v", cut.LSN, key, a.place, a.bytes, got, err)
+			if same := err == nil && bytes.Equal(got, a.bytes); same != (a.place.LSN <= cut) {
+				w.fail("past-differs", "restored to %v: %s was told at %v\n%s, now\n%s: %v", cut, key, a.place, a.bytes, got, err)
 			}
 		}
 	}
