@@ -62,7 +62,7 @@ var (
 	errBucketName         = failure("InvalidBucketName", http.StatusBadRequest, "A bucket has 3..63 of a-z 0-9 . - and begins and ends with a letter or a digit.")
 	errBucketExists       = failure("BucketAlreadyOwnedByYou", http.StatusConflict, "The bucket exists already. It belongs to you.")
 	errBucketNotEmpty     = failure("BucketNotEmpty", http.StatusConflict, "The bucket is not empty, or an upload to it is in progress.")
-	errTooManyBuckets     = failure("TooManyBuckets", http.StatusBadRequest, "The node has as many buckets as it may have.")
+	errTooManyBuckets     = failure("TooManyBuckets", http.StatusBadRequest, "The limit of buckets is reached.")
 	errLocation           = failure("IllegalLocationConstraintException", http.StatusBadRequest, "The location constraint is not the region of this node.")
 	errKeyTooLong         = failure("KeyTooLongError", http.StatusBadRequest, "The key has more than 1024 bytes.")
 	errURI                = failure("InvalidURI", http.StatusBadRequest, "The URI is malformed, or the key is not UTF-8.")

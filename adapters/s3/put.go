@@ -50,7 +50,7 @@ func putObject(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer(reply.Problem, errInternal); err != nil {
+	if err := c.answer(reply, errInternal); err != nil {
 		return err
 	}
 	h := c.Header()

@@ -18,6 +18,7 @@ func objects() []Mutant {
 		reads     = "adapters/objectstore/object.go"
 		tree      = "core/digest/tree.go"
 		model     = "./core/storage TestPlaneAgreesWithModel$"
+		tenants   = "./core/storage TestTenantsShareTables$"
 		collector = "./adapters/objectstore TestCollectorAgreesWithModel$"
 		power     = "./adapters/objectstore TestPowerLoss$"
 	)
@@ -25,7 +26,9 @@ func objects() []Mutant {
 		one("a tenant has no quota", "a tenant's quota is exact", decide, "!(total.within(p.limits.TenantQuota) && used", "!(total.Bytes|1 > 0 && used", model, names),
 		one("a bucket has no quota", "a bucket's quota is exact", decide, "total.within(p.limits.TenantQuota) && used.within(p.limits.BucketQuota)", "total.within(p.limits.TenantQuota)", model, names),
 		one("a quota can be reached but for one byte", "a quota of n bytes admits n bytes", rows, "return u.Bytes <= quota.Bytes &&", "return u.Bytes < quota.Bytes &&", model, names),
-		one("buckets have no limit", "no table grows beyond its limit", apply, "case p.owners.Room() < owners,", "case false,", model, names),
+		one("buckets have no limit", "no table grows beyond its limit", "core/storage/counts.go", "p.limits.Buckets - p.buckets}", "1}", model, names),
+		one("a tenant may take all buckets", "a tenant leaves room for others", "core/storage/counts.go", "p.limits.TenantBuckets - int(has.buckets)}", "1}", names, tenants),
+		one("an upload that has ended leaves room at once", "the rows of a tenant are counted until they are removed", "core/storage/counts.go", "if n := difference(had, has); n != 0 {\n\t\tp.count(t, func(c *counts) { c.uploads", "if n := difference(had, has && !u.ended); n != 0 {\n\t\tp.count(t, func(c *counts) { c.uploads", names, tenants),
 		one("an object counts one reference", "an object exists while an entry names it", apply, "\to.refs++\n", "\to.refs = 1\n", model, names),
 		one("every upload replaces the file of an object", "a put names the file that is there", decide, "if known && (!replace || f == 0) {", "if known && f == 0 {", model, "./core/storage TestFileOfKnownObject$"),
 		one("a damaged file is kept", "an upload replaces a damaged file", http+"objects.go", "put.Replace = !o.intact(row)", "_ = !o.intact(row)", "./adapters/httpapi TestDamagedObjects$", "./cmd/macronode/internal/cli TestObjectsSurvive$"),
