@@ -99,6 +99,7 @@ var (
 	errGone               = failure("ClientDisconnected", http.StatusBadRequest, "The client has left.")
 	errContinuation       = failure("InvalidArgument", http.StatusBadRequest, "The continuation token is invalid.")
 	errDisk               = errUnavailable.saying("The object could not be written to the disk.")
+	errAbsent             = errUnavailable.saying("The directory of the objects is not there.")
 	errSpace              = errUnavailable.saying("The free space of the disk is reserved. The object was not stored.")
 	errTooManyUploads     = errSlowDown.saying("As many objects are uploaded as may be. Retry the request.")
 	errMalformedChecksums = failure("InvalidRequest", http.StatusBadRequest, "The headers of the checksum are invalid.")

@@ -124,6 +124,8 @@ func (c *call) uploadError(err error) error {
 		return errTooLarge
 	case full:
 		return errSpace
+	case errors.Is(w.Err, objectstore.ErrAbsent):
+		return errAbsent
 	}
 	c.Log.Error("object not written", "request", c.RequestID(), "err", w.Err)
 	return errDisk
