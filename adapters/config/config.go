@@ -137,7 +137,8 @@ type Idempotency struct {
 type Storage struct {
 	Objects       int           `key:"objects" default:"65536" min:"1" max:"100000000" change:"restart" doc:"Maximum distinct objects of all tenants."`
 	Holdings      int           `key:"holdings" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum pairs of a bucket and the name of an object."`
-	Buckets       int           `key:"buckets" default:"4096" min:"2" max:"1000000" change:"restart" doc:"Maximum buckets, and tenants that have one."`
+	Buckets       int           `key:"buckets" default:"4096" min:"2" max:"1000000" change:"restart" doc:"Maximum buckets of all tenants."`
+	TenantBuckets int           `key:"tenant_buckets" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum buckets of one tenant. 0 means a quarter of storage.buckets, at least 16."`
 	TenantBytes   Bytes         `key:"tenant_bytes" default:"1024GiB" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a tenant in bytes. An object counts in each bucket that holds it."`
 	TenantObjects int           `key:"tenant_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a tenant in objects."`
 	BucketBytes   Bytes         `key:"bucket_bytes" default:"=storage.tenant_bytes" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a bucket in bytes."`
@@ -205,9 +206,11 @@ type S3 struct {
 
 // Parts is the room of uploads in parts.
 type Parts struct {
-	Uploads int           `key:"uploads" default:"1024" min:"1" max:"1000000" change:"restart" doc:"Maximum uploads in parts. An ended upload counts until its parts are removed."`
-	Parts   int           `key:"parts" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum parts of all uploads."`
-	TTL     time.Duration `key:"ttl" default:"168h" min:"1m" max:"8760h" change:"restart" doc:"Time after which an upload that was not completed is aborted."`
+	Uploads       int           `key:"uploads" default:"1024" min:"1" max:"1000000" change:"restart" doc:"Maximum uploads in parts. An ended upload counts until its parts are removed."`
+	TenantUploads int           `key:"tenant_uploads" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum uploads in parts of one tenant. 0 means a quarter of storage.multipart.uploads, at least 16."`
+	Parts         int           `key:"parts" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum parts of all uploads."`
+	TenantParts   int           `key:"tenant_parts" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum parts of all uploads of one tenant. 0 means a quarter of storage.multipart.parts, at least 1024."`
+	TTL           time.Duration `key:"ttl" default:"168h" min:"1m" max:"8760h" change:"restart" doc:"Time after which an upload that was not completed is aborted."`
 }
 
 // Journal is how the journal treats its disk.

@@ -112,6 +112,8 @@ func (o *objectCall) open(row storage.Object) (*objectstore.Object, error) {
 		return nil, problem(event.NotFound)
 	case errors.Is(err, objectio.ErrMoving):
 		return nil, problem(event.Unavailable)
+	case errors.Is(err, objectstore.ErrAbsent):
+		return nil, errAbsent
 	}
 	return nil, o.unreadable(err)
 }

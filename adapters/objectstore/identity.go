@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"macronode/adapters/fs"
+	"macronode/core/storage"
 	"macronode/core/types"
 )
 
@@ -18,15 +20,36 @@ func (p *provider) identity(of types.JournalID) string {
 	return fmt.Sprintf("macronode provider %s\njournal %016x\n", p.Name, uint64(of))
 }
 
-// Claim makes the directories of all providers those of the node with a journal. A directory of another node, or of another provider, is
-// refused: its files would be collected. So is one that has files and no identity. A directory whose identity names the journal before,
-// which a restore replaces, is taken over; 0: none is. A provider whose directory cannot be read is failed; it is claimed by Probe.
-func (s *Store) Claim(journal, before types.JournalID) error {
-	s.journal = journal
+// An Owner is the node that claims directories.
+type Owner struct {
+	Journal types.JournalID
+	Before  types.JournalID // the journal that a restore replaces: a directory that names it is taken over; 0: none is
+	Rows    Rows            // of the journal; nil: it has no objects
+}
+
+// Rows are the objects of a journal.
+type Rows interface {
+	HasObjects() bool
+	HasFile(a storage.Address, f storage.File) bool
+}
+
+func (o *Owner) hasObjects() bool { return o.Rows != nil && o.Rows.HasObjects() }
+
+// Claim makes the directories of all providers those of a node. A directory of another node, or of another provider, is refused: its
+// files would be collected. So is one that has files and no identity. A provider whose directory cannot be read is failed; it is claimed
+// by Probe.
+//
+// ErrAbsent reports that the only directory is not there. Then the store refuses reads and uploads until Probe finds the directory.
+func (s *Store) Claim(by Owner) error {
+	s.owner = by
 	for _, p := range s.providers {
-		if err := s.claim(p, before); errors.Is(err, ErrForeign) {
+		switch err := s.claim(p, by.Before); {
+		case errors.Is(err, ErrAbsent):
+			p.fail(err)
 			return err
-		} else if err != nil {
+		case errors.Is(err, ErrForeign):
+			return err
+		case err != nil:
 			_ = p.note(err)
 		}
 	}
@@ -46,40 +69,111 @@ func (s *Store) Remake(i int) error {
 	return err
 }
 
-// ErrForeign reports a directory that belongs to another node or provider.
-var ErrForeign = errors.New("the directory belongs to another node or provider")
+// Errors of Claim and Probe.
+var (
+	ErrForeign = errors.New("the directory belongs to another node or provider")
+	ErrAbsent  = errors.New("the directory of the objects is not there")
+)
 
+// claim checks the identity of the directory of p, and writes it into a new one. If p is the only provider, it is absent until its
+// directory is found.
 func (s *Store) claim(p *provider, before types.JournalID) error {
-	if p.Own {
-		_, err := p.Dir.List()
-		return err
+	err := s.identify(p, before)
+	if len(s.providers) == 1 {
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			err = fmt.Errorf("%w: %w; %s", ErrAbsent, err, s.remedy(p))
+		case p.Own && errors.Is(err, ErrForeign): // the start is not refused
+			err = fmt.Errorf("%w: %v", ErrAbsent, err) //nolint:errorlint // it is another error now
+		}
+		p.absent.Store(errors.Is(err, ErrAbsent))
 	}
-	want := p.identity(s.journal)
+	return err
+}
+
+func (s *Store) identify(p *provider, before types.JournalID) error {
+	want := p.identity(s.owner.Journal)
 	got, err := fs.ReadAll(p.Dir, identityName)
 	switch {
-	case err == nil && string(got) == want:
+	case err == nil && p.isMine(string(got), s.owner.Journal):
 		return nil
-	case err == nil && before != 0 && string(got) == p.identity(before):
+	case err == nil && before != 0 && p.isMine(string(got), before):
 	case err == nil:
-		return fmt.Errorf("provider %s: its directory says %q, this node wants %q; correct storage.providers, or empty the directory: %w", p.Name, oneLine(string(got)), oneLine(want), ErrForeign)
+		return fmt.Errorf("provider %s: its directory says %q, this node wants %q; %s: %w", p.Name, oneLine(string(got)), oneLine(want), s.wayOut(p), ErrForeign)
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	default:
-		if err := p.checkEmpty(); err != nil {
+		if err := s.checkNew(p); err != nil {
 			return err
 		}
 	}
 	return writeFile(p.Dir, identityName, want)
 }
 
-func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", ", ") }
+// checkClaimed returns an error if the directory of p is not the one that was claimed. It writes nothing.
+func (s *Store) checkClaimed(p *provider) error {
+	if s.owner.Journal == 0 {
+		return nil
+	}
+	got, err := fs.ReadAll(p.Dir, identityName)
+	if err == nil && !p.isMine(string(got), s.owner.Journal) {
+		err = ErrForeign
+	}
+	return err
+}
 
-// checkEmpty refuses a directory with files of others.
-func (p *provider) checkEmpty() error {
+// isMine reports whether an identity is that of p and a journal. The directory in the data directory of a node may have been a named
+// provider before.
+func (p *provider) isMine(got string, of types.JournalID) bool {
+	want := p.identity(of)
+	if _, journal, ok := strings.Cut(want, "\n"); p.Own && ok {
+		return strings.HasSuffix(got, "\n"+journal)
+	}
+	return got == want
+}
+
+// wayOut is what to do about a directory that belongs to another node or provider.
+func (s *Store) wayOut(p *provider) string {
+	if p.Own {
+		return s.remedy(p)
+	}
+	return "correct storage.providers, or empty the directory"
+}
+
+// checkNew returns an error unless a directory without an identity may get one: it is new, or an older version of this node made it.
+// The only directory of a journal that has objects is not new: if none of them is in it, another one is in its place.
+func (s *Store) checkNew(p *provider) error {
 	names, err := p.Dir.List()
 	if err != nil {
 		return err
 	}
+	if !p.Own {
+		if err := p.checkEmpty(names); err != nil {
+			return err
+		}
+	}
+	if len(s.providers) > 1 || !s.owner.hasObjects() || p.Own && slices.ContainsFunc(names, s.isKnown) {
+		return nil
+	}
+	return fmt.Errorf("%w: the one in its place has no file %s and no object; %s", ErrAbsent, identityName, s.remedy(p))
+}
+
+// remedy is what to do if the only directory is not there.
+func (s *Store) remedy(p *provider) string {
+	return fmt.Sprintf("mount its disk, or put back the objects of a backup; to go on without the objects, make the directory with a file %s that has the two lines %q",
+		identityName, p.identity(s.owner.Journal))
+}
+
+// isKnown reports whether a name is that of a file which a row of the journal names.
+func (s *Store) isKnown(name string) bool {
+	f, ok := parseName(name)
+	return ok && !f.part && s.owner.Rows.HasFile(f.address, f.file)
+}
+
+func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", ", ") }
+
+// checkEmpty refuses a directory with files of others.
+func (p *provider) checkEmpty(names []string) error {
 	for _, n := range names {
 		if n != identityName+partSuffix && n != probeName {
 			return fmt.Errorf("provider %s: its directory has %s and no file %s; empty it, or choose another directory: %w", p.Name, n, identityName, ErrForeign)

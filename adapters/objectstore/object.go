@@ -22,7 +22,7 @@ type Object struct {
 }
 
 // Get opens an object. ErrGone reports that its file is not there: the object was deleted meanwhile, or the
-// file is lost in all providers.
+// file is lost in all providers. ErrAbsent reports that the only directory is not there.
 func (s *Store) Get(a storage.Address, o storage.Object) (*Object, error) {
 	x := &Object{store: s, order: s.table.Order(uint64(o.File), s.healthy())}
 	if err := x.open(storage.Stored{Address: a, Object: o}); err != nil {
@@ -120,6 +120,9 @@ type content struct {
 
 // open opens a copy.
 func (p *provider) open(o storage.Stored) (c *content, err error) {
+	if p.absent.Load() {
+		return nil, ErrAbsent
+	}
 	for _, l := range layouts(o.Size) {
 		if c, err = p.openAs(l, o.Address, o.Object); !errors.Is(err, ErrGone) {
 			return c, p.note(err)

@@ -21,6 +21,13 @@ func (s *Store) Probe(i int) (unreadable, unwritable error) {
 		p.fail(err)
 		return err, err
 	}
+	if p.failed.Load() != nil { // its files may not have been read at the start
+		names, err := p.Dir.List()
+		if err != nil {
+			return err, err
+		}
+		s.reserveAll(names)
+	}
 	unreadable, unwritable = probe(p.Dir, p.failed.Load() != nil)
 	switch {
 	case unwritable == nil:
@@ -35,7 +42,7 @@ func (s *Store) Probe(i int) (unreadable, unwritable error) {
 
 // reclaim checks the identity of the directory of p, after Claim.
 func (s *Store) reclaim(p *provider) error {
-	if s.journal == 0 {
+	if s.owner.Journal == 0 {
 		return nil
 	}
 	return s.claim(p, 0)

@@ -19,7 +19,7 @@ import (
 type Provider struct {
 	placement.Provider
 	Dir fs.FS
-	Own bool // the directory is in the data directory of the node: it needs no identity
+	Own bool // the directory is in the data directory of the node
 }
 
 // Copies is how many copies an object has.
@@ -32,6 +32,7 @@ type Copies struct {
 type provider struct {
 	Provider
 	failed atomic.Pointer[string] // why it is not used for uploads; nil: it is healthy
+	absent atomic.Bool            // another directory, or none, is in the place of its directory: nothing is read or written there
 	errors atomic.Uint64          // failures of its files since the start
 }
 
@@ -52,7 +53,7 @@ func (p *provider) fail(err error) {
 
 // isFault reports whether an error is a fault of the device: one that other files will meet as well.
 func isFault(err error) bool {
-	return err != nil && !slices.ContainsFunc([]error{ErrDamaged, ErrGone, ErrTooLong, ErrNoSpace, fs.ErrNotRegular, os.ErrExist, syscall.ENOSPC, syscall.EDQUOT},
+	return err != nil && !slices.ContainsFunc([]error{ErrDamaged, ErrGone, ErrAbsent, ErrTooLong, ErrNoSpace, fs.ErrNotRegular, os.ErrExist, syscall.ENOSPC, syscall.EDQUOT},
 		func(known error) bool { return errors.Is(err, known) })
 }
 
@@ -108,7 +109,7 @@ func (s *Store) Files() (Files, error) {
 	files, listed := make(Files, len(s.providers)), false
 	var failed error
 	for i, p := range s.providers {
-		names, err := p.Dir.List()
+		names, err := p.list()
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("list objects: %w", p.note(err)))
 			continue
@@ -119,6 +120,21 @@ func (s *Store) Files() (Files, error) {
 		return nil, failed
 	}
 	return files, nil
+}
+
+// list returns the names of all files.
+func (p *provider) list() ([]string, error) {
+	if p.absent.Load() {
+		return nil, ErrAbsent
+	}
+	return p.Dir.List()
+}
+
+// HasObjects reports whether there are files of objects.
+func (f Files) HasObjects() bool {
+	return slices.ContainsFunc(f, func(names []string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { _, ok := parseName(n); return ok })
+	})
 }
 
 // Of returns which providers have a file of an object.

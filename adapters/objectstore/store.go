@@ -33,7 +33,6 @@ import (
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
-	"macronode/core/types"
 )
 
 // Errors of uploads and reads.
@@ -60,7 +59,7 @@ type Store struct {
 	limits    Limits
 	appended  int // nodes that are appended to the content at most
 	defect    func(storage.Stored)
-	journal   types.JournalID // of the node that has claimed the directories; 0: none has
+	owner     Owner // the node that has claimed the directories; journal 0: none has
 
 	mu      sync.Mutex
 	next    storage.File
@@ -98,13 +97,18 @@ func (s *Store) Recover() error {
 		return err
 	}
 	for _, names := range files {
-		for _, name := range names {
-			if f, ok := parseName(name); ok {
-				s.Reserve(f.file)
-			}
-		}
+		s.reserveAll(names)
 	}
 	return nil
+}
+
+// reserveAll reserves the numbers in the names of files.
+func (s *Store) reserveAll(names []string) {
+	for _, name := range names {
+		if f, ok := parseName(name); ok {
+			s.Reserve(f.file)
+		}
+	}
 }
 
 // Reserve makes later uploads have greater numbers than file. It is called with the greatest number of
@@ -222,6 +226,9 @@ func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collec
 
 // collectIn collects the files of one provider whose numbers are not beyond newest.
 func (s *Store) collectIn(p *provider, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) error {
+	if err := s.checkClaimed(p); err != nil { // the files of another directory are not removed
+		return fmt.Errorf("list objects: %w", p.note(err))
+	}
 	names, err := p.Dir.List()
 	if err != nil {
 		return fmt.Errorf("list objects: %w", p.note(err))

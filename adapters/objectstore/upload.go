@@ -61,6 +61,9 @@ func (u *Upload) choose() {
 	if len(s.providers) == 1 {
 		u.one[0].provider = s.providers[0]
 		u.targets = u.one[:]
+		if s.providers[0].absent.Load() {
+			u.err = ErrAbsent
+		}
 		return
 	}
 	healthy, chosen := s.healthy(), placement.Set(0)

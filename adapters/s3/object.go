@@ -77,6 +77,9 @@ func (c *call) openContent(a storage.Address, row storage.Object) (*objectstore.
 	if errors.Is(err, objectio.ErrMoving) {
 		return nil, errUnavailable
 	}
+	if errors.Is(err, objectstore.ErrAbsent) {
+		return nil, errAbsent
+	}
 	return nil, c.damaged(a, err)
 }
 

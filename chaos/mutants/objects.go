@@ -18,6 +18,7 @@ func objects() []Mutant {
 		reads     = "adapters/objectstore/object.go"
 		tree      = "core/digest/tree.go"
 		model     = "./core/storage TestPlaneAgreesWithModel$"
+		tenants   = "./core/storage TestTenantsShareTables$"
 		collector = "./adapters/objectstore TestCollectorAgreesWithModel$"
 		power     = "./adapters/objectstore TestPowerLoss$"
 	)
@@ -25,7 +26,9 @@ func objects() []Mutant {
 		one("a tenant has no quota", "a tenant's quota is exact", decide, "!(total.within(p.limits.TenantQuota) && used", "!(total.Bytes|1 > 0 && used", model, names),
 		one("a bucket has no quota", "a bucket's quota is exact", decide, "total.within(p.limits.TenantQuota) && used.within(p.limits.BucketQuota)", "total.within(p.limits.TenantQuota)", model, names),
 		one("a quota can be reached but for one byte", "a quota of n bytes admits n bytes", rows, "return u.Bytes <= quota.Bytes &&", "return u.Bytes < quota.Bytes &&", model, names),
-		one("buckets have no limit", "no table grows beyond its limit", apply, "case p.owners.Room() < owners,", "case false,", model, names),
+		one("buckets have no limit", "no table grows beyond its limit", "core/storage/counts.go", "p.limits.Buckets - p.buckets}", "1}", model, names),
+		one("a tenant may take all buckets", "a tenant leaves room for others", "core/storage/counts.go", "p.limits.TenantBuckets - int(has.buckets)}", "1}", names, tenants),
+		one("an upload that has ended leaves room at once", "the rows of a tenant are counted until they are removed", "core/storage/counts.go", "if n := difference(had, has); n != 0 {\n\t\tp.count(t, func(c *counts) { c.uploads", "if n := difference(had, has && !u.ended); n != 0 {\n\t\tp.count(t, func(c *counts) { c.uploads", names, tenants),
 		one("an object counts one reference", "an object exists while an entry names it", apply, "\to.refs++\n", "\to.refs = 1\n", model, names),
 		one("every upload replaces the file of an object", "a put names the file that is there", decide, "if known && (!replace || f == 0) {", "if known && f == 0 {", model, "./core/storage TestFileOfKnownObject$"),
 		one("a damaged file is kept", "an upload replaces a damaged file", http+"objects.go", "put.Replace = !o.intact(row)", "_ = !o.intact(row)", "./adapters/httpapi TestDamagedObjects$", "./cmd/macronode/internal/cli TestObjectsSurvive$"),
@@ -35,6 +38,8 @@ func objects() []Mutant {
 		alone("the index is asked for no key by one test", one("a put without a key waits for the index", "a command without a key needs no index", "core/node/request.go", "if len(in.Key.Text) == 0 {", "if false {", "./core/storage TestCommandsWithoutKeyNeedNoIndex$")),
 
 		one("objects take the permits of streams", "uploads and downloads have permits of their own", http+"httpapi.go", "e.facet, e.meanBytes = types.FacetStorage, 64<<10", "e.facet, e.meanBytes = types.Streams, 64<<10", "./adapters/httpapi TestWaitingRequestsUseStreamPermits$", "./cmd/macronode/internal/cli TestEachEndpointIsCounted$"),
+		one("an empty directory gets the identity of a lost one", "objects are not stored on the wrong disk", "adapters/objectstore/identity.go", "if len(s.providers) > 1 || !s.owner.hasObjects() ||", "if len(s.providers) > 0 ||", "./adapters/objectstore TestOnlyDirectory$", "./cmd/macronode/internal/cli TestUnmountedObjectDirectoryDegrades$"),
+		alone("one test has files of another node", one("the files of another node are removed", "the collector removes only files of its node", "adapters/objectstore/store.go", "if err := s.checkClaimed(p); err != nil {", "if err := error(nil); err != nil {", "./adapters/objectstore TestOnlyDirectory$")),
 		one("a copy is not compared with its address", "a backup verifies what it copies", reads, "if !valid(part) {", "if valid(nil) {", "./adapters/objectstore TestCopyReportsWhichSideFailed$", "./cmd/macronode TestScripts/^backup_objects$"),
 		alone("one test cuts the power at each operation", one("the names of copies are not made durable", "a finished backup is durable", "adapters/objectstore/copy.go", "err = errors.Join(err, p.Dir.SyncDir())", "_ = p", "./adapters/objectstore TestCopySurvivesPowerLoss$")),
 		alone("one test uses a number again", one("a copy leaves its number free", "a restored node never uses a number again", "adapters/objectstore/copy.go", "\ts.Reserve(o.File)\n", "", "./adapters/objectstore TestCopySurvivesPowerLoss$")),

@@ -252,7 +252,7 @@ func (b *books) compare(reply *event.Reply, problems []reference.Outcome, want r
 		if !slices.Contains(problems, got) || len(b.body) > 0 || (reply.Item == 0) != (got == reference.Capacity) {
 			b.Fatalf("%v at %d, frame %x; the model has %v", reply.Problem, reply.Item, b.body, problems)
 		}
-		if s := reply.Shortage; (s.Limit != event.NoUsageLimit) != (got == reference.Capacity) || got == reference.Capacity && s.Needed <= s.Left {
+		if s := reply.Shortage; (s.Limit != event.NoLimit) != (got == reference.Capacity) || got == reference.Capacity && s.Needed <= s.Left {
 			b.Fatalf("%v, with %+v", reply.Problem, s)
 		}
 		b.seen[string(got)]++

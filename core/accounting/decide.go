@@ -29,7 +29,7 @@ func (p *Plane) decideEvents(at types.Time, in *RecordEvents, f plane.Frame, rep
 	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {
 		return
 	}
-	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoUsageLimit {
+	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
 		return
 	}
@@ -135,7 +135,7 @@ func (p *Plane) shortage(of types.Tenant, n *needs) event.Shortage {
 		tenants = 1
 	}
 	for _, c := range [...]struct {
-		limit        event.UsageLimit
+		limit        event.Limit
 		needed, left int
 	}{
 		{event.UsageTenantRows, n.rows, p.limits.TenantRow - int(t.rows)},

@@ -76,7 +76,7 @@ func (p *Plane) decideMetered(at types.Time, in *RecordMetered, f plane.Frame, r
 			return
 		}
 	}
-	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoUsageLimit {
+	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
 		return
 	}

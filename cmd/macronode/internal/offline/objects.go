@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"macronode/adapters/backup"
 	"macronode/adapters/config"
@@ -88,7 +87,7 @@ func objectsIn(data string) *objectstore.Store {
 // hasObjects reports whether there are files of objects in a store.
 func hasObjects(s *objectstore.Store) bool {
 	files, err := s.Files()
-	return err == nil && slices.ContainsFunc(files, func(names []string) bool { return len(names) > 0 })
+	return err == nil && files.HasObjects()
 }
 
 // allObjects calls each with every object of a state.

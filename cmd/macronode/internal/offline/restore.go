@@ -16,6 +16,7 @@ import (
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/objectstore"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/settings"
@@ -198,7 +199,7 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		err = remake(to)
 	}
 	if err == nil {
-		err = to.Claim(types.JournalID(before), 0) // so that an interrupted restore can be repeated
+		err = to.Claim(objectstore.Owner{Journal: types.JournalID(before)}) // so that an interrupted restore can be repeated
 	}
 	if err != nil {
 		return exit.Unable(err)
@@ -216,7 +217,7 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		k.writeText(&w)
 		return errors.Join(w.err, fmt.Errorf("restore: %w", errObjects))
 	}
-	if err := to.Claim(as, types.JournalID(before)); err != nil {
+	if err := to.Claim(objectstore.Owner{Journal: as, Before: types.JournalID(before)}); err != nil {
 		return exit.Unable(err)
 	}
 	return nil

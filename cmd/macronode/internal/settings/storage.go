@@ -19,8 +19,20 @@ func storageLimits(c *config.Config) storage.Limits {
 	s := &c.Storage
 	return storage.Limits{Objects: s.Objects, Holdings: s.Holdings, Buckets: s.Buckets,
 		Uploads: s.Parts.Uploads, Parts: s.Parts.Parts, UploadTTL: s.Parts.TTL,
-		TenantQuota: storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
-		BucketQuota: storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
+		TenantBuckets: shareOfTenant(s.TenantBuckets, s.Buckets, 16),
+		TenantUploads: shareOfTenant(s.Parts.TenantUploads, s.Parts.Uploads, 16),
+		TenantParts:   shareOfTenant(s.Parts.TenantParts, s.Parts.Parts, 1024), // those of the largest object have 5 MiB each
+		TenantQuota:   storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
+		BucketQuota:   storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
+}
+
+// shareOfTenant returns the limit of one tenant. If none is set, it is a quarter of that of all, but not below the
+// smallest.
+func shareOfTenant(set, all, smallest int) int {
+	if set > 0 {
+		return set
+	}
+	return max(all/4, smallest)
 }
 
 // usageLimits returns the limits of the accounting plane.
