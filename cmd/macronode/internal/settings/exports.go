@@ -76,7 +76,8 @@ func exportBytes(c *config.Config) (all int64) {
 func sinks(c *config.Config) (all []Sink) {
 	for i := range c.Exports.Sinks {
 		s := &c.Exports.Sinks[i]
-		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight}, Streams: s.Streams, Budget: c.Exports.Budget}
+		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight,
+			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, CAFile: s.CAFile}, Streams: s.Streams, Budget: c.Exports.Budget}
 		if s.Dir != "" {
 			is.Dir = c.SinkDir(s)
 		}
