@@ -124,6 +124,7 @@ var Limits = []Limit{
 	{"adapters/httpapi.maxUsageTime", "time of a query of usage; a longer one is rejected", []string{"adapters/httpapi.usageQuery.check"}, "adapters/httpapi.TestUsageQueries"},
 	{"adapters/httpapi.onePageBytes", "bytes after which a page of slices ends", []string{"adapters/httpapi.call.listSlices"}, "adapters/httpapi.TestSlicesArePaged"},
 	{"exports.sinks", "systems that get exports", []string{"adapters/config.Config.sink"}, "adapters/config.TestSinksOfExports"},
+	{"core/export.MaxSinks", "sinks that were seen and not removed; if there is no room, a new one waits", []string{"core/export.Plane.decideBegin"}, "core/export.TestSinksAreLimited"},
 	{"exports.lanes", "pairs of a sink and a stream; a stream without one waits", []string{"core/export.Plane.Decide"}, "core/export.TestNodeAgreesWithModel"},
 	{"exports.max_lanes_per_tenant", "the same, of one tenant", []string{"core/export.Plane.Decide"}, "core/export.TestNodeAgreesWithModel"},
 	{"exports.quarantine", "items that a sink rejects; if there is no room, the lane waits", []string{"core/export.Plane.Decide"}, "core/export.TestNodeAgreesWithModel"},

@@ -116,6 +116,7 @@ var keyChanges = []keyChange{
 	{"exports.sinks[].subject", "exports.sinks[3].subject", "node2"},
 	{"exports.sinks[].ca_file", "exports.sinks[3].ca_file", "/srv/other.pem"},
 	{"exports.sinks[].secret_file", "exports.sinks[1].secret_file", "/srv/token"},
+	{"exports.sinks[].from", "exports.sinks[1].from", "now"},
 	{"exports.sinks[].streams", "exports.sinks[1].streams", []any{"usage", "wallet"}},
 	{"exports.sinks[].tenants", "exports.sinks[1].tenants", []any{"2", "3"}},
 	{"exports.sinks[].weights[].tenant", "exports.sinks[1].weights[0].tenant", "default"},
