@@ -117,10 +117,13 @@ func mended(c *Config) bool {
 	for i := range c.Exports.Sinks {
 		k := &c.Exports.Sinks[i]
 		k.Name, k.Tenants, k.Streams = "sink"+strconv.Itoa(i), nil, nil
+		k.Stream, k.Subject, k.CAFile = "", "", ""
 		if k.Dir != "" {
 			k.Kind, k.Dir, k.SecretFile = "file", "/out/"+strconv.Itoa(i), ""
 		} else if k.Database != "" {
 			k.Kind = "postgres"
+		} else if len(k.Servers) > 0 {
+			k.Kind, k.Stream, k.Subject, k.CAFile = "nats", "usage", "s"+strconv.Itoa(i), "/ca"
 		} else if k.Kind, k.SecretFile = "webhook", "/secret"; i == 0 {
 			k.Kind, k.Streams = "http", []string{"wallet", "usage"}
 		}

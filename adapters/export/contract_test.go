@@ -48,7 +48,7 @@ func item(seq uint64) *Item {
 
 // eachTarget runs a check for each kind of sink.
 func eachTarget(t *testing.T, check func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres} {
+	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS} {
 		t.Run(kind, func(t *testing.T) { check(t, kind) })
 	}
 }
@@ -59,6 +59,8 @@ func newTarget(t testing.TB, kind string) target {
 		return &fileTarget{t: t, dir: filepath.Join(t.TempDir(), "exports")}
 	case KindPostgres:
 		return newPostgresTarget(t)
+	case KindNATS:
+		return newNATSTarget(t)
 	}
 	return newHTTPTarget(t, kind)
 }

@@ -84,7 +84,8 @@ var Layers = []Layer{
 	adapter("services"),
 	adapter("audit"),
 	adapter("metering", "core/accounting", "adapters/hostclock").modules("golang.org/x/sync"),
-	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5"),
+	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
+		"github.com/nats-io/nats-server/v2", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"), // the last three for tests only
 	adapter("decisions"),
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
