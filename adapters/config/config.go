@@ -181,7 +181,7 @@ type Usage struct {
 	Rows       int           `key:"rows" default:"50000" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage that are not sealed, of all tenants: pairs of a series and a window."`
 	TenantRows int           `key:"max_rows_per_tenant" default:"=accounting.rows" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage of one tenant that are not sealed."`
 	Streams    int           `key:"streams" default:"16384" min:"1" max:"10000000" change:"restart" doc:"Maximum dimensions of all tenants that ever had usage."`
-	TenantDims int           `key:"max_dimensions_per_tenant" default:"64" min:"1" max:"10000" change:"restart" doc:"Maximum dimensions of one tenant that ever had usage."`
+	TenantDims int           `key:"max_dimensions_per_tenant" default:"64" min:"1" max:"10000" change:"restart" doc:"Maximum dimensions of one tenant that ever had usage. Requests that the node meters are recorded also beyond it."`
 	Window     time.Duration `key:"window" default:"5m" min:"1s" max:"1h" change:"restart" doc:"Length of a window. Windows begin at multiples of it since 1970, in UTC. Below 1m is for tests: each window costs a slice for each dimension with usage."`
 	Grace      time.Duration `key:"grace" default:"10s" min:"0s" max:"5m" change:"restart" doc:"Time after the end of a window until it is sealed. Events that come later are in a correction."`
 	Metered    bool          `key:"meter_requests" default:"false" change:"restart" doc:"Whether the node counts the requests that it serves as usage of the tenant of their API key: requests, bytes_in and bytes_out, by service, method and route."`

@@ -64,6 +64,7 @@ func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, repo
 // needs are the rows and streams that a command adds, and the row that it adds usage to.
 type needs struct {
 	rows, streams int
+	tenantStreams int // of the streams, those that the limit of the tenant is for
 	lastStream    types.NameHash
 	row           rowKey
 	sum           uint64 // of that row with the usage of the command
@@ -120,6 +121,7 @@ func (n *needs) addRow(p *Plane, t types.Tenant, stream types.NameHash) {
 	if _, exists := p.streams.Find(streamKey{t, stream}); !exists && n.lastStream != stream {
 		n.lastStream = stream
 		n.streams++
+		n.tenantStreams++
 	}
 }
 
@@ -140,7 +142,7 @@ func (p *Plane) shortage(of types.Tenant, n *needs) event.Shortage {
 	}{
 		{event.UsageTenantRows, n.rows, p.limits.TenantRow - int(t.rows)},
 		{event.UsageRows, n.rows, p.rows.Room()},
-		{event.UsageTenantDimensions, n.streams, p.limits.TenantDim - int(t.streams)},
+		{event.UsageTenantDimensions, n.tenantStreams, p.limits.TenantDim - int(t.streams)},
 		{event.UsageStreams, n.streams, p.streams.Room()},
 		{event.UsageTenants, tenants, p.tenants.Room()},
 	} {
