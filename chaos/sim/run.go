@@ -193,6 +193,8 @@ func (w *World) live() {
 			return
 		}
 	}
+	certified := w.testified.frames
+	defer func() { w.testified.frames = certified }() // an ending recovers others
 	w.unlawful = true
 	switch ending {
 	case 1:
