@@ -7,7 +7,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,13 +21,12 @@ import (
 // the window in which a server drops a repeated id of a message is finite. This holds for as long as the stream keeps the message.
 type natsSink struct {
 	config  Config
-	timeout time.Duration // of an attempt
 	turn    chan struct{} // the right to use session
 	session *natsSession  // nil: none was opened yet
 }
 
 func newNATS(c Config) *natsSink {
-	return &natsSink{config: c, timeout: totalTimeout, turn: make(chan struct{}, 1)}
+	return &natsSink{config: c, turn: make(chan struct{}, 1)}
 }
 
 // Close closes the connection.
@@ -41,7 +39,7 @@ func (n *natsSink) Close() error {
 
 // Deliver publishes an item, and waits for the acknowledgement of the stream.
 func (n *natsSink) Deliver(ctx context.Context, item *Item) Result {
-	ctx, cancel := context.WithTimeout(ctx, n.timeout)
+	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
 	s, err := n.open(ctx)
 	if err != nil {

@@ -129,10 +129,10 @@ type natsTarget struct {
 	*broker
 	stream string
 	proxy  net.Listener
-	last   *natsSink // that was made
 
 	mu    sync.Mutex
 	fault string
+	end   context.CancelFunc // of the attempt that is made
 	conns map[net.Conn]bool
 }
 
@@ -163,8 +163,22 @@ func (n *natsTarget) sink() Sink {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.last = s.(*natsSink)
-	return s
+	return cancelled{s, n}
+}
+
+// cancelled is a sink whose attempt is cancelled when its target has met silence: no clock is waited for.
+type cancelled struct {
+	Sink
+	of *natsTarget
+}
+
+func (c cancelled) Deliver(ctx context.Context, item *Item) Result {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.of.mu.Lock()
+	c.of.end = cancel
+	c.of.mu.Unlock()
+	return c.Sink.Deliver(ctx, item)
 }
 
 // faults: the connection is refused; it is cut before the server gets the item, or before the sink gets the acknowledgement; there
@@ -175,13 +189,8 @@ func (n *natsTarget) faults() []string {
 }
 
 func (n *natsTarget) arm(fault string) {
-	switch fault {
-	case "refuse":
+	if fault == "refuse" {
 		n.cut()
-	case "silence":
-		n.last.timeout = 100 * time.Millisecond // until the next fault is armed
-	default:
-		n.last.timeout = totalTimeout
 	}
 	n.mu.Lock()
 	n.fault = fault
@@ -264,6 +273,9 @@ func (n *natsTarget) toSink(b []byte, twice *atomic.Bool) []byte {
 	case "take and drop":
 		return nil
 	case "silence":
+		n.mu.Lock()
+		n.end()
+		n.mu.Unlock()
 		return []byte{}
 	case "another stream":
 		return bytes.ReplaceAll(b, []byte(`"`+n.stream+`"`), []byte(`"`+strings.Repeat("x", len(n.stream))+`"`))
