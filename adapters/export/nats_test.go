@@ -30,92 +30,27 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 
+	"macronode/adapters/natstest"
 	"macronode/adapters/nettest"
 )
 
-// broker is a real server of NATS with JetStream in this process, which syncs each message before it acknowledges it. It can be
-// restarted at its address.
+// broker is a real server of NATS.
 type broker struct {
-	t       testing.TB
-	options natsd.Options
-
-	up sync.Mutex // held while it is restarted; guards what follows
-	of *natsd.Server
+	*natstest.Server
+	t testing.TB
 }
 
 func newBroker(t testing.TB, change func(*natsd.Options)) *broker {
-	b := &broker{t: t, options: natsd.Options{Host: "127.0.0.1", Port: natsd.RANDOM_PORT, NoLog: true, NoSigs: true, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true}}
-	if change != nil {
-		change(&b.options)
-	}
-	b.start()
-	t.Cleanup(b.stop)
-	return b
+	return &broker{natstest.New(t, change), t}
 }
 
-func (b *broker) start() {
-	options := b.options
-	of, err := natsd.NewServer(&options)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	of.Start()
-	if !of.ReadyForConnections(time.Minute) {
-		b.t.Fatal("the server of NATS does not start")
-	}
-	b.of, b.options.Port = of, of.Addr().(*net.TCPAddr).Port
-}
-
-func (b *broker) stop() {
-	b.of.Shutdown()
-	b.of.WaitForShutdown()
-}
-
-// restart stops the server, and starts it again with what it has on disk.
-func (b *broker) restart() {
-	b.up.Lock()
-	defer b.up.Unlock()
-	b.stop()
-	b.start()
-}
-
-// address waits until the server is up.
-func (b *broker) address() string {
-	b.up.Lock()
-	defer b.up.Unlock()
-	return b.of.Addr().String()
-}
-
-// streams calls use with a connection of its own.
-func (b *broker) streams(use func(jetstream.JetStream) error, options ...nats.Option) {
-	conn, err := nats.Connect("nats://"+b.address(), options...)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer conn.Close()
-	js, err := jetstream.New(conn)
-	if err == nil {
-		err = use(js)
-	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// create creates the stream test, which takes the subjects below test.
+// create creates the stream test.
 func (b *broker) create(change func(*jetstream.StreamConfig), options ...nats.Option) {
-	of := jetstream.StreamConfig{Name: "test", Subjects: []string{"test.>"}, Storage: jetstream.FileStorage}
-	if change != nil {
-		change(&of)
-	}
-	b.streams(func(js jetstream.JetStream) error {
-		_, err := js.CreateStream(context.Background(), of)
-		return err
-	}, options...)
+	b.Create("test", change, options...)
 }
 
 func (b *broker) config() Config {
-	return Config{Name: "test", Kind: KindNATS, Servers: []string{"nats://" + b.address()}, Stream: "test", Subject: "test", Inflight: 1}
+	return Config{Name: "test", Kind: KindNATS, Servers: []string{"nats://" + b.Address()}, Stream: "test", Subject: "test", Inflight: 1}
 }
 
 // shared is the server of the tests of the contract: each has a stream of its own.
@@ -141,7 +76,7 @@ func newNATSTarget(t testing.TB) *natsTarget {
 		shared.broker = newBroker(t, nil)
 	}
 	n := &natsTarget{broker: shared.broker, stream: "s" + strconv.FormatUint(shared.uses.Add(1), 10), conns: map[net.Conn]bool{}}
-	n.create(func(of *jetstream.StreamConfig) { of.Name, of.Subjects = n.stream, []string{n.stream + ".>"} })
+	n.Create(n.stream, nil)
 	var err error
 	if n.proxy, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -226,7 +161,7 @@ func (n *natsTarget) serve(done chan struct{}) {
 		if err != nil {
 			return
 		}
-		s, err := net.Dial("tcp", n.address())
+		s, err := net.Dial("tcp", n.Address())
 		if err != nil || n.met("refuse") != "" {
 			_ = c.Close()
 			if err == nil {
@@ -252,7 +187,7 @@ func (n *natsTarget) toServer(b []byte, twice *atomic.Bool) []byte {
 	case "drop":
 		return nil
 	case "restart before":
-		n.restart()
+		n.Restart()
 		return nil
 	case "twice":
 		twice.Store(true)
@@ -284,7 +219,7 @@ func (n *natsTarget) toSink(b []byte, twice *atomic.Bool) []byte {
 	case "not JSON":
 		return bytes.ReplaceAll(b, []byte(`{"stream"`), []byte(`<"stream"`))
 	case "take and restart":
-		n.restart()
+		n.Restart()
 		return nil
 	}
 	return b
@@ -313,30 +248,19 @@ func (n *natsTarget) pump(to, from net.Conn, change func([]byte) []byte) {
 
 // seqs reads the stream, and checks that each message is the event of its item.
 func (n *natsTarget) seqs() (all []uint64) {
-	n.streams(func(js jetstream.JetStream) error {
-		s, err := js.Stream(context.Background(), n.stream)
-		if err != nil {
-			return err
+	n.Messages(n.stream, func(m *jetstream.RawStreamMsg) {
+		var event struct{ Data struct{ Seq uint64 } }
+		if err := json.Unmarshal(m.Data, &event); err != nil {
+			n.t.Fatal(err)
 		}
-		for at := uint64(1); at <= s.CachedInfo().State.LastSeq; at++ {
-			m, err := s.GetMsg(context.Background(), at)
-			if err != nil {
-				return err
-			}
-			var event struct{ Data struct{ Seq uint64 } }
-			if err := json.Unmarshal(m.Data, &event); err != nil {
-				return err
-			}
-			seq := event.Data.Seq
-			if want := n.stream + ".1.usage.default.custom:a/b." + strconv.FormatUint(seq, 10); m.Subject != want || !bytes.Equal(m.Data, cloudEvent(item(seq))) || m.Header.Get(nats.MsgIdHdr) != item(seq).ID {
-				n.t.Errorf("%s: %s, want %s", m.Subject, m.Data, want)
-			}
-			if slices.Contains(all, seq) {
-				n.t.Errorf("the stream has seq %d twice", seq)
-			}
-			all = append(all, seq)
+		seq := event.Data.Seq
+		if want := n.stream + ".1.usage.default.custom:a/b." + strconv.FormatUint(seq, 10); m.Subject != want || !bytes.Equal(m.Data, cloudEvent(item(seq))) || m.Header.Get(nats.MsgIdHdr) != item(seq).ID {
+			n.t.Errorf("%s: %s, want %s", m.Subject, m.Data, want)
 		}
-		return nil
+		if slices.Contains(all, seq) {
+			n.t.Errorf("the stream has seq %d twice", seq)
+		}
+		all = append(all, seq)
 	})
 	return all
 }
@@ -362,7 +286,7 @@ func TestStreamKeepsOneItem(t *testing.T) {
 	other, reused := item(1), item(3)
 	other.ID, other.Body, reused.ID = "usage_x", []byte(`{"tenant":"2"}`), item(1).ID
 	old := item(2) // its message has no id: the window of the server has passed
-	b.streams(func(js jetstream.JetStream) error {
+	b.Use(func(js jetstream.JetStream) error {
 		_, err := js.Publish(t.Context(), natsSubject("test", old), cloudEvent(old))
 		return err
 	})
@@ -378,7 +302,7 @@ func TestStreamKeepsOneItem(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", c.name, got, c.want)
 		}
 	}
-	b.streams(func(js jetstream.JetStream) error {
+	b.Use(func(js jetstream.JetStream) error {
 		s, err := js.Stream(t.Context(), "test")
 		if err == nil && s.CachedInfo().State.Msgs != 3 {
 			t.Errorf("the stream has %d messages, not 3", s.CachedInfo().State.Msgs)
@@ -407,9 +331,9 @@ func TestStreamsAreChecked(t *testing.T) {
 			b := newBroker(t, nil)
 			c := b.config()
 			b.create(func(s *jetstream.StreamConfig) { change(&c, s) })
-			b.create(func(s *jetstream.StreamConfig) { s.Name, s.Subjects = "second", []string{"second.>"} })
+			b.Create("second", nil)
 			if strings.HasPrefix(want, "maximum") {
-				b.streams(func(js jetstream.JetStream) error {
+				b.Use(func(js jetstream.JetStream) error {
 					_, err := js.Publish(t.Context(), "test.x", nil)
 					return err
 				})
@@ -548,7 +472,7 @@ func TestConnectionIsVerified(t *testing.T) {
 	b.create(nil, nats.RootCAs(authority), func(o *nats.Options) error { o.TLSConfig.ServerName = "localhost"; return nil })
 	plainText := newBroker(t, nil)
 	plainText.create(nil)
-	port := strconv.Itoa(b.options.Port)
+	_, port, _ := net.SplitHostPort(b.Address())
 	for _, c := range []struct {
 		server, authority string
 		want              string // in the reason; empty: it is delivered
@@ -559,8 +483,8 @@ func TestConnectionIsVerified(t *testing.T) {
 		{"nats://localhost:" + port, "", "certificate"},
 		{"tls://127.0.0.1:" + port, authority, "certificate"}, // not its name
 		{"tls://localhost:" + port, filepath.Join(dir, "none.pem"), "file of authorities cannot be read"},
-		{"tls://" + plainText.address(), "", "secure connection not available"},
-		{"nats://" + plainText.address(), authority, "secure connection not available"},
+		{"tls://" + plainText.Address(), "", "secure connection not available"},
+		{"nats://" + plainText.Address(), authority, "secure connection not available"},
 	} {
 		of := b.config()
 		of.Servers, of.CAFile = []string{c.server}, c.authority
@@ -591,7 +515,7 @@ func TestSessionUsesTheServersThatAreUp(t *testing.T) {
 	b := newBroker(t, nil)
 	b.create(nil)
 	c := b.config()
-	c.Servers = []string{"nats://" + strings.TrimPrefix(nettest.RefusingAddress(t), "http://"), "nats://" + b.address()}
+	c.Servers = []string{"nats://" + strings.TrimPrefix(nettest.RefusingAddress(t), "http://"), "nats://" + b.Address()}
 	if got := deliverOnce(t, c, item(1)); got.Outcome != OK {
 		t.Errorf("%+v", got)
 	}

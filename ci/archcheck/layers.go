@@ -104,12 +104,13 @@ var Layers = []Layer{
 		modules("github.com/go-json-experiment/json"),
 	adapter("fstest", "adapters/fs"),
 	adapter("nettest"), // for tests only
+	adapter("natstest").modules("github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"), // for tests only
 
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "examples/counter", "chaos"},
-		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2", "github.com/nats-io/nats.go"}},
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
 	{Path: "cmd/internal/jsonerror", Modules: []string{"github.com/go-json-experiment/json"}},
