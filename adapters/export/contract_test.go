@@ -234,7 +234,7 @@ func (h *httpTarget) read(r *http.Request, body []byte) (seq uint64, err error) 
 	}
 	switch h.kind {
 	case KindHTTP:
-		if _, err := fmt.Sscanf(r.RequestURI, "/in/slices/default/custom:a%%2Fb/%d", &seq); err != nil || r.Method != http.MethodPut {
+		if _, err := fmt.Sscanf(r.RequestURI, "/in/slices/default/custom:a~2Fb/%d", &seq); err != nil || r.Method != http.MethodPut {
 			return 0, errors.New("not the URL of a slice")
 		}
 		if err := json.Unmarshal(body, &at); err != nil || at.Seq != seq || r.Header.Get("Idempotency-Key") != item(seq).ID {

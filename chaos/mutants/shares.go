@@ -17,6 +17,7 @@ func shares() []Mutant {
 	)
 	return []Mutant{
 		one("share of a caller is not limited", "shares of permits", fair, "q.limits.Shares.Flow > 0 && int(f.out) >= q.limits.Shares.Flow", "false && f.out > 0", agrees, use, admissionTest, room),
+		one("a peer takes the last permits of streams", "a peer leaves permits of streams to others", "core/gateway/admission/anonymous_streams.go", "held < q.Free(in.Class)", "held > 0", "./core/gateway/admission TestMatchesModel$", "./core/gateway/admission TestAnonymousStreams$", sim, "./cmd/macronode/internal/cli TestTunnelsOfTwoAddressesLeavePermits$"),
 		one("lower classes are not counted", "shares of permits", fair, "		out += q.classes[of-1].out\n", "		out = q.classes[of-1].out\n", agrees, use, admissionTest),
 		one("caller at its share is never resumed", "shares of permits", fair, "	q.flows[at].out--\n	q.park(c, at)\n", "	q.flows[at].out--\n", agrees, sim),
 		alone("one golden file has every key", one("permits for the node itself are not reserved", "shares of permits", "cmd/macronode/internal/settings/policy.go", "permits*(100-c.Permits.Internal)/100", "permits", golden)),
