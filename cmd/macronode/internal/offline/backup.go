@@ -39,9 +39,17 @@ func newCopied(d backup.Done) BackupReport {
 		Root: fmt.Sprintf("%x", d.Root), From: uint64(d.From), Frames: d.Frames, Bytes: d.Bytes}
 }
 
+// BackupOptions are the options of a backup.
+type BackupOptions struct {
+	To       string // directory of the backup
+	Heir     bool   // continue the backup of the journal from which this one was restored
+	Contents bool   // also check the contents of objects that the backup has
+}
+
 // Backup copies the journal of a data directory, of a running or a stopped node, into the directory of a backup, up to
 // the last durable frame. If the error is errHole, errUnsure or errObjects, the backup is made and is incomplete.
-func (e Env) Backup(ctx context.Context, cfg *config.Config, to string, heir bool) (is *BackupReport, err error) {
+func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (is *BackupReport, err error) {
+	to := o.To
 	if err := checkTarget(to, cfg.Data); err != nil {
 		return nil, err
 	}
@@ -75,10 +83,10 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, to string, heir boo
 	if err != nil {
 		return nil, exit.Unable(err)
 	}
-	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: heir}
+	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: o.Heir}
 	var k *objectCopy
 	if hasObjects(objects) || hasObjects(copied) {
-		if k, err = e.newObjectCopy(ctx, objects, copied); err != nil {
+		if k, err = e.newObjectCopy(ctx, objects, copied, o.Contents); err != nil {
 			return nil, exit.Unable(err)
 		}
 		k.source, k.next = source{ctx, cfg, from}, e.nextDurable(ctx, cfg, upto)
@@ -118,6 +126,9 @@ func (is *BackupReport) WriteText(to io.Writer, dir string) error {
 	w.printf("%s has journal %s to frame @%d (%s): %d frames, %d bytes are new", dir, is.Journal, is.LSN, is.At, is.Frames, is.Bytes)
 	if o := is.Objects; o != nil {
 		w.printf("and %d objects of %d bytes: %d objects, %d bytes are new", o.Objects-o.Bad, o.Bytes, o.New, o.NewBytes)
+		if o.Mended > 0 {
+			w.printf("%d objects were damaged in the backup, and are copied again", o.Mended)
+		}
 		o.writeText(&w)
 	}
 	return w.err

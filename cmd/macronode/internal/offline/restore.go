@@ -204,7 +204,7 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 	if err != nil {
 		return exit.Unable(err)
 	}
-	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to)
+	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to, true)
 	if err != nil {
 		return exit.Unable(err)
 	}
