@@ -158,15 +158,12 @@ var errUnsure = errors.New("the mark of durable frames is damaged: the backup ma
 // checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must
 // not be inside the source.
 func checkTarget(to, data string) error {
-	from, err1 := filepath.Abs(data)
-	into, err2 := filepath.Abs(to)
-	if err := errors.Join(err1, err2); err != nil {
-		return exit.Unable(err)
-	}
-	if _, err := os.Stat(filepath.Join(from, datadir.Journal)); err != nil {
+	if _, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil {
 		return exit.Unable(fmt.Errorf("there is no journal in %s", data))
 	}
-	if rel, err := filepath.Rel(from, into); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if in, err := isInside(to, data); err != nil {
+		return exit.Unable(err)
+	} else if in {
 		return exit.Unable(fmt.Errorf("%s is inside the data directory: choose another directory, best on another disk", to))
 	}
 	names, err := os.ReadDir(to)
@@ -179,6 +176,31 @@ func checkTarget(to, data string) error {
 		}
 	}
 	return nil
+}
+
+// isInside reports whether a directory is, or will be, inside another one, or the same. Links are followed.
+func isInside(dir, of string) (bool, error) {
+	inner, err1 := resolved(dir)
+	outer, err2 := resolved(of)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)), nil
+}
+
+// resolved returns the absolute path without links. The last parts of the path need not exist.
+func resolved(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if !errors.Is(err, os.ErrNotExist) || abs == filepath.Dir(abs) {
+		return real, err
+	}
+	parent, err := resolved(filepath.Dir(abs))
+	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
 // durable returns the last durable frame. A running node reports its own. Of a stopped node it is 0, the end of the journal, and
