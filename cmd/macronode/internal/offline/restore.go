@@ -144,6 +144,11 @@ func (l *Loss) note(of types.JournalID, p types.Position) {
 
 // Restore writes the journal beside its place, and moves it there when it is complete.
 func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, r *RestoreReport) error {
+	if in, err := isInside(cfg.Data, o.From); err != nil {
+		return exit.Unable(err)
+	} else if in {
+		return exit.Unable(fmt.Errorf("%s is inside the backup: restore into another directory (--data DIR)", cfg.Data))
+	}
 	dir, err := fs.Make(cfg.Data)
 	if err != nil {
 		return exit.Unable(err)
@@ -204,7 +209,7 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 	if err != nil {
 		return exit.Unable(err)
 	}
-	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to)
+	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to, true)
 	if err != nil {
 		return exit.Unable(err)
 	}
