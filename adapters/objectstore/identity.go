@@ -3,18 +3,23 @@ package objectstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
 	"macronode/core/types"
 )
 
 // identityName is the name of a file that says to which provider of which node a directory belongs.
 const identityName = "provider.id"
 
+// maxIdentity is how many bytes of the file are read at most.
+const maxIdentity = 4096
+
 // identity is the content of the file.
-func (p *provider) identity(of types.JournalID) string {
+func (p *member) identity(of types.JournalID) string {
 	return fmt.Sprintf("macronode provider %s\njournal %016x\n", p.Name, uint64(of))
 }
 
@@ -24,7 +29,7 @@ func (p *provider) identity(of types.JournalID) string {
 func (s *Store) Claim(journal, before types.JournalID) error {
 	s.journal = journal
 	for _, p := range s.providers {
-		if err := s.claim(p, before); errors.Is(err, ErrForeign) {
+		if err := s.claim(p, before); errors.Is(err, ErrForeign) || errors.Is(err, provider.ErrUnsuitable) {
 			return err
 		} else if err != nil {
 			_ = p.note(err)
@@ -38,7 +43,7 @@ func (s *Store) Claim(journal, before types.JournalID) error {
 
 // Remake makes the directory of the i-th provider if it is missing, as it is on a new disk.
 func (s *Store) Remake(i int) error {
-	dir, ok := s.providers[i].Dir.(fs.Dir)
+	dir, ok := s.providers[i].Port.Local()
 	if !ok {
 		return nil
 	}
@@ -49,13 +54,13 @@ func (s *Store) Remake(i int) error {
 // ErrForeign reports a directory that belongs to another node or provider.
 var ErrForeign = errors.New("the directory belongs to another node or provider")
 
-func (s *Store) claim(p *provider, before types.JournalID) error {
+func (s *Store) claim(p *member, before types.JournalID) error {
 	if p.Own {
-		_, err := p.Dir.List()
+		_, err := p.Port.List()
 		return err
 	}
 	want := p.identity(s.journal)
-	got, err := fs.ReadAll(p.Dir, identityName)
+	got, err := readFile(p.Port, identityName)
 	switch {
 	case err == nil && string(got) == want:
 		return nil
@@ -69,31 +74,49 @@ func (s *Store) claim(p *provider, before types.JournalID) error {
 			return err
 		}
 	}
-	return writeFile(p.Dir, identityName, want)
+	return writeFile(p.Port, identityName, want)
 }
 
 func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", ", ") }
 
 // checkEmpty refuses a directory with files of others.
-func (p *provider) checkEmpty() error {
-	names, err := p.Dir.List()
+func (p *member) checkEmpty() error {
+	names, err := p.Port.List()
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if n != identityName+partSuffix && n != probeName {
+		if n != identityName+partSuffix && n != provider.ProbeName {
 			return fmt.Errorf("provider %s: its directory has %s and no file %s; empty it, or choose another directory: %w", p.Name, n, identityName, ErrForeign)
 		}
 	}
 	return nil
 }
 
+// readFile reads a small file.
+func readFile(from provider.Port, name string) ([]byte, error) {
+	f, err := from.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	all := make([]byte, min(size, maxIdentity))
+	if _, err = f.ReadAt(all, 0); errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return all, err
+}
+
 // writeFile replaces a small file durably.
-func writeFile(dir fs.FS, name, text string) error {
-	if err := dir.Remove(name + partSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+func writeFile(to provider.Port, name, text string) error {
+	if err := to.Remove(name + partSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	f, err := dir.Create(name + partSuffix)
+	f, err := to.Create(name + partSuffix)
 	if err != nil {
 		return err
 	}
@@ -101,5 +124,5 @@ func writeFile(dir fs.FS, name, text string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return errors.Join(dir.Rename(name+partSuffix, name), dir.SyncDir())
+	return errors.Join(to.Replace(name+partSuffix, name), to.Flush())
 }

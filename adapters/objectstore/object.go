@@ -119,7 +119,7 @@ type content struct {
 }
 
 // open opens a copy.
-func (p *provider) open(o storage.Stored) (c *content, err error) {
+func (p *member) open(o storage.Stored) (c *content, err error) {
 	for _, l := range layouts(o.Size) {
 		if c, err = p.openAs(l, o.Address, o.Object); !errors.Is(err, ErrGone) {
 			return c, p.note(err)
@@ -129,8 +129,8 @@ func (p *provider) open(o storage.Stored) (c *content, err error) {
 }
 
 // openAs opens the files of an object that have a layout.
-func (p *provider) openAs(l layout, a storage.Address, o storage.Object) (*content, error) {
-	data, err := p.Dir.Open(name(a, o.File) + l.suffix())
+func (p *member) openAs(l layout, a storage.Address, o storage.Object) (*content, error) {
+	data, err := p.Port.Open(name(a, o.File) + l.suffix())
 	if err != nil {
 		return nil, gone(err)
 	}
@@ -140,7 +140,7 @@ func (p *provider) openAs(l layout, a storage.Address, o storage.Object) (*conte
 		x.nodes, x.nodesAt = data, o.Size
 		want += digest.NodeLen * (digest.Groups(o.Size) - 1)
 	case separateNodes:
-		if x.nodes, err = p.Dir.Open(name(a, o.File) + nodesSuffix); err != nil {
+		if x.nodes, err = p.Port.Open(name(a, o.File) + nodesSuffix); err != nil {
 			x.close()
 			return nil, gone(err)
 		}

@@ -9,17 +9,17 @@ import (
 	"syscall"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
 	"macronode/core/placement"
 	"macronode/core/storage"
 )
 
-// A Provider keeps copies of objects. The port to it is a directory: it needs no more than files that are written from the
-// beginning to the end, named when they are complete, read in parts, listed and removed. What it returns is verified by the
-// store.
+// A Provider keeps copies of objects. What it returns is verified by the store.
 type Provider struct {
 	placement.Provider
-	Dir fs.FS
-	Own bool // the directory is in the data directory of the node: it needs no identity
+	Port provider.Port
+	Own  bool // the directory is in the data directory of the node: it needs no identity
+	Far  bool // it is read after the others, and reached over a network
 }
 
 // Copies is how many copies an object has.
@@ -28,26 +28,26 @@ type Copies struct {
 	Required int // that must be durable before an upload succeeds
 }
 
-// provider is a Provider with its health.
-type provider struct {
+// member is a Provider of a store, with its health.
+type member struct {
 	Provider
 	failed atomic.Pointer[string] // why it is not used for uploads; nil: it is healthy
 	errors atomic.Uint64          // failures of its files since the start
 }
 
-// note records an error of a file of p, and returns it. A fault of the device makes p failed until a probe succeeds.
-func (p *provider) note(err error) error {
+// note records an error of a file of m, and returns it. A fault of the device makes m failed until a probe succeeds.
+func (m *member) note(err error) error {
 	if isFault(err) {
-		p.fail(err)
+		m.fail(err)
 	}
 	return err
 }
 
-// fail makes p failed until a probe succeeds.
-func (p *provider) fail(err error) {
-	p.errors.Add(1)
+// fail makes m failed until a probe succeeds.
+func (m *member) fail(err error) {
+	m.errors.Add(1)
 	why := err.Error()
-	p.failed.Store(&why)
+	m.failed.Store(&why)
 }
 
 // isFault reports whether an error is a fault of the device: one that other files will meet as well.
@@ -57,13 +57,8 @@ func isFault(err error) bool {
 }
 
 // size returns the size of a file, or 0.
-func (p *provider) size(name string) uint64 {
-	f, err := p.Dir.Open(name)
-	if err != nil {
-		return 0
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	n, _ := f.Size()
+func (m *member) size(name string) uint64 {
+	n, _ := m.Port.Stat(name)
 	return uint64(max(n, 0))
 }
 
@@ -108,7 +103,7 @@ func (s *Store) Files() (Files, error) {
 	files, listed := make(Files, len(s.providers)), false
 	var failed error
 	for i, p := range s.providers {
-		names, err := p.Dir.List()
+		names, err := p.Port.List()
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("list objects: %w", p.note(err)))
 			continue

@@ -1,6 +1,6 @@
-// Package objectstore keeps the bytes of objects in files of one directory:
+// Package objectstore keeps the bytes of objects in files of providers:
 //
-//	upload:  N.part ──► fsync ──► ADDRESS-N.object ──► directory fsync ──► row ──► reply
+//	upload:  N.part ──► sync ──► ADDRESS-N.object ──► flush of its name ──► row ──► reply
 //	read:    row ──► ADDRESS-N.object, each group verified against the address ──► client
 //	collect: a file that no row names and no upload is writing ──► removed
 //
@@ -30,6 +30,7 @@ import (
 	"sync"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
@@ -54,7 +55,7 @@ type Limits struct {
 
 // Store keeps the files of objects.
 type Store struct {
-	providers []*provider
+	providers []*member
 	table     placement.Table
 	copies    Copies
 	limits    Limits
@@ -70,7 +71,7 @@ type Store struct {
 
 // New returns a store of the files in one directory. Recover must be called before its first upload.
 func New(dir fs.FS, l Limits) *Store {
-	return NewCopies([]Provider{{Provider: placement.Provider{Name: "local", Domain: "local", Weight: 1}, Dir: dir}}, Copies{Count: 1, Required: 1}, l)
+	return NewCopies([]Provider{{Provider: placement.Provider{Name: "local", Domain: "local", Weight: 1}, Port: provider.Dir{FS: dir}}}, Copies{Count: 1, Required: 1}, l)
 }
 
 // NewCopies returns a store of the files in several directories. There must be as many failure domains as copies.
@@ -80,7 +81,7 @@ func NewCopies(list []Provider, c Copies, l Limits) *Store {
 	var places []placement.Provider
 	for _, p := range list {
 		places = append(places, p.Provider)
-		s.providers = append(s.providers, &provider{Provider: p})
+		s.providers = append(s.providers, &member{Provider: p})
 	}
 	s.table = placement.New(places)
 	return s
@@ -130,7 +131,7 @@ func (s *Store) Uploads() int {
 }
 
 const (
-	partSuffix   = ".part"
+	partSuffix   = provider.DraftSuffix
 	nodesSuffix  = ".nodes"
 	objectSuffix = ".object"
 	numberLen    = 16 // hexadecimal digits
@@ -221,8 +222,8 @@ func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collec
 }
 
 // collectIn collects the files of one provider whose numbers are not beyond newest.
-func (s *Store) collectIn(p *provider, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) error {
-	names, err := p.Dir.List()
+func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) error {
+	names, err := p.Port.List()
 	if err != nil {
 		return fmt.Errorf("list objects: %w", p.note(err))
 	}
@@ -233,7 +234,7 @@ func (s *Store) collectIn(p *provider, newest storage.File, live func(storage.Ad
 			continue
 		}
 		size := p.size(n)
-		if err := p.Dir.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := p.Port.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove a file without an object: %w", p.note(err))
 		}
 		c.Files++

@@ -7,6 +7,7 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/core/accounting"
 	"macronode/core/flow"
 	"macronode/core/placement"
@@ -57,7 +58,7 @@ func NewObjectStore(c *config.Config) *objectstore.Store {
 
 func objectProviders(c *config.Config) (all []objectstore.Provider) {
 	for _, p := range c.ObjectProviders() {
-		all = append(all, objectstore.Provider{Dir: fs.Dir(p.Path), Own: len(c.Storage.Providers) == 0,
+		all = append(all, objectstore.Provider{Port: provider.Dir{FS: fs.Dir(p.Path)}, Own: len(c.Storage.Providers) == 0,
 			Provider: placement.Provider{Name: p.Name, Domain: p.Domain, Weight: uint32(p.Weight)}})
 	}
 	return all
