@@ -72,7 +72,7 @@ func (s *Store) Flush() (err error) {
 func (s *Store) Repair(o storage.Stored, i int, pace func(bytes int) error) error {
 	s.setRepairs(o.File, true)
 	defer s.setRepairs(o.File, false)
-	order := s.table.Order(uint64(o.File), s.healthy())
+	order := s.order(o.File)
 	x := &Object{store: s, order: order.Without(i)}
 	if err := x.open(o); err != nil {
 		return &SourceError{err}

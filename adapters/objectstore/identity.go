@@ -25,15 +25,23 @@ func (p *member) identity(of types.JournalID) string {
 
 // Claim makes the directories of all providers those of the node with a journal. A directory of another node, or of another provider, is
 // refused: its files would be collected. So is one that has files and no identity. A directory whose identity names the journal before,
-// which a restore replaces, is taken over; 0: none is. A provider whose directory cannot be read is failed; it is claimed by Probe.
+// which a restore replaces, is taken over; 0: none is. A provider whose directory cannot be read is failed; it is claimed by Probe. A
+// far provider that can never keep objects safely is refused.
 func (s *Store) Claim(journal, before types.JournalID) error {
 	s.journal = journal
 	for _, p := range s.providers {
-		if err := s.claim(p, before); errors.Is(err, ErrForeign) || errors.Is(err, provider.ErrUnsuitable) {
+		err := s.claim(p, before)
+		if errors.Is(err, ErrForeign) {
 			return err
-		} else if err != nil {
-			_ = p.note(err)
 		}
+		if p.Far {
+			_, unwritable := p.Port.Probe(provider.Thorough)
+			if errors.Is(unwritable, provider.ErrUnsuitable) {
+				return fmt.Errorf("provider %s: %w", p.Name, unwritable)
+			}
+			err = errors.Join(err, unwritable)
+		}
+		_ = p.note(err)
 	}
 	if s.healthy() == 0 {
 		return fmt.Errorf("no provider of objects can be used: %w", errors.New(*s.providers[0].failed.Load()))
@@ -65,16 +73,27 @@ func (s *Store) claim(p *member, before types.JournalID) error {
 	case err == nil && string(got) == want:
 		return nil
 	case err == nil && before != 0 && string(got) == p.identity(before):
+		return writeFile(p.Port, identityName, want, p.Port.Replace)
 	case err == nil:
-		return fmt.Errorf("provider %s: its directory says %q, this node wants %q; correct storage.providers, or empty the directory: %w", p.Name, oneLine(string(got)), oneLine(want), ErrForeign)
+		return p.foreign(got, want)
 	case !errors.Is(err, os.ErrNotExist):
 		return err
-	default:
-		if err := p.checkEmpty(); err != nil {
-			return err
+	}
+	if err := p.checkEmpty(); err != nil {
+		return err
+	}
+	err = writeFile(p.Port, identityName, want, p.Port.Put)
+	if errors.Is(err, os.ErrExist) || errors.Is(err, os.ErrNotExist) { // another node has claimed it, and has removed the draft of this one in a shared directory
+		if got, err = readFile(p.Port, identityName); err == nil && string(got) != want {
+			err = p.foreign(got, want)
 		}
 	}
-	return writeFile(p.Port, identityName, want)
+	return err
+}
+
+// foreign is why a directory with an identity is refused.
+func (p *member) foreign(got []byte, want string) error {
+	return fmt.Errorf("provider %s: its directory says %q, this node wants %q; correct storage.providers, or empty the directory: %w", p.Name, oneLine(string(got)), oneLine(want), ErrForeign)
 }
 
 func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", ", ") }
@@ -111,8 +130,8 @@ func readFile(from provider.Port, name string) ([]byte, error) {
 	return all, err
 }
 
-// writeFile replaces a small file durably.
-func writeFile(to provider.Port, name, text string) error {
+// writeFile makes a small file durably. publish gives it its name.
+func writeFile(to provider.Port, name, text string, publish func(draft, name string) error) error {
 	if err := to.Remove(name + partSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -124,5 +143,5 @@ func writeFile(to provider.Port, name, text string) error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return errors.Join(to.Replace(name+partSuffix, name), to.Flush())
+	return errors.Join(publish(name+partSuffix, name), to.Flush())
 }

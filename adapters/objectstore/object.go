@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
@@ -24,7 +25,7 @@ type Object struct {
 // Get opens an object. ErrGone reports that its file is not there: the object was deleted meanwhile, or the
 // file is lost in all providers.
 func (s *Store) Get(a storage.Address, o storage.Object) (*Object, error) {
-	x := &Object{store: s, order: s.table.Order(uint64(o.File), s.healthy())}
+	x := &Object{store: s, order: s.order(o.File)}
 	if err := x.open(storage.Stored{Address: a, Object: o}); err != nil {
 		return nil, err
 	}
@@ -51,9 +52,10 @@ func (o *Object) open(row storage.Stored) error {
 }
 
 // lacksCopy reports whether copies are missing in the providers that were tried in vain. A copy may be elsewhere if there are more
-// providers than copies.
+// providers than copies. The first providers are those that Choose prefers only if none is far.
 func (o *Object) lacksCopy() bool {
-	return o.at > 0 && (o.order.Len() == o.store.copies.Count || o.at >= o.store.copies.Count)
+	count := o.store.copies.Count
+	return o.at > max(0, o.order.Len()-count) || o.store.far == 0 && o.at >= count
 }
 
 // Close closes the files of o.
@@ -174,6 +176,9 @@ func (o *content) writeRange(off, length uint64, send func([]byte) error) error 
 		return nil
 	}
 	r := digest.Range{Digest: digest.Value(o.address), Size: o.row.Size, First: off / digest.Group, Last: (max(end, 1) - 1) / digest.Group}
+	if s, ok := o.data.(provider.Sequential); ok {
+		s.Expect(r.First*digest.Group, min((r.Last+1)*digest.Group, o.row.Size))
+	}
 	buf := groups.Get().(*[digest.Group]byte)
 	defer groups.Put(buf)
 	ok, err := r.Verify(o.readNode, func(i uint64, valid func([]byte) bool) error {

@@ -19,7 +19,7 @@ type Provider struct {
 	placement.Provider
 	Port provider.Port
 	Own  bool // the directory is in the data directory of the node: it needs no identity
-	Far  bool // it is read after the others, and reached over a network
+	Far  bool // it is reached over a network: it is read after the others, and tried thoroughly when it is claimed
 }
 
 // Copies is how many copies an object has.
@@ -52,7 +52,7 @@ func (m *member) fail(err error) {
 
 // isFault reports whether an error is a fault of the device: one that other files will meet as well.
 func isFault(err error) bool {
-	return err != nil && !slices.ContainsFunc([]error{ErrDamaged, ErrGone, ErrTooLong, ErrNoSpace, fs.ErrNotRegular, os.ErrExist, syscall.ENOSPC, syscall.EDQUOT},
+	return err != nil && !slices.ContainsFunc([]error{ErrDamaged, ErrGone, ErrTooLong, ErrNoSpace, fs.ErrNotRegular, provider.ErrBusy, os.ErrExist, syscall.ENOSPC, syscall.EDQUOT},
 		func(known error) bool { return errors.Is(err, known) })
 }
 
@@ -89,6 +89,12 @@ func (s *Store) healthy() (set placement.Set) {
 		}
 	}
 	return set
+}
+
+// order returns the order in which the copies of a file are read: near ones, far ones, then those of failed providers.
+func (s *Store) order(f storage.File) placement.Order {
+	healthy := s.healthy()
+	return s.table.Order(uint64(f), healthy&^s.far, healthy)
 }
 
 // MarkFailed makes the i-th provider failed until a probe succeeds.

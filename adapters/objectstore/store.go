@@ -57,6 +57,7 @@ type Limits struct {
 type Store struct {
 	providers []*member
 	table     placement.Table
+	far       placement.Set // the providers that are read last
 	copies    Copies
 	limits    Limits
 	appended  int // nodes that are appended to the content at most
@@ -79,7 +80,10 @@ func NewCopies(list []Provider, c Copies, l Limits) *Store {
 	s := &Store{copies: c, limits: l, appended: maxAppended, defect: func(storage.Stored) {},
 		uploads: map[storage.File]bool{}, repairs: map[storage.File]bool{}}
 	var places []placement.Provider
-	for _, p := range list {
+	for i, p := range list {
+		if p.Far {
+			s.far = s.far.With(i)
+		}
 		places = append(places, p.Provider)
 		s.providers = append(s.providers, &member{Provider: p})
 	}

@@ -23,6 +23,9 @@ var ErrUnsuitable = errors.New("the provider is not suitable")
 // ErrProbe reports a probe that reads other bytes than it has written.
 var ErrProbe = errors.New("a probe reads other bytes than it has written")
 
+// ErrBusy reports that a provider has too many requests of this process. It has not failed.
+var ErrBusy = errors.New("the provider has too many requests")
+
 // A Port keeps the files of one provider. A missing name is os.ErrNotExist. Every call ends within a time that does not depend on the
 // provider, except for calls to a directory of the operating system.
 type Port interface {
