@@ -67,6 +67,7 @@ var Layers = []Layer{
 
 	adapter("fs").modules("golang.org/x/sys"),
 	adapter("provider", "adapters/fs"),
+	adapter("bucket", "adapters/fs", "adapters/provider").modules("github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"), // the SDK signs requests and reads answers; its retries are off
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
 	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs", "adapters/provider"),
