@@ -65,6 +65,7 @@ func (m *member) size(name string) uint64 {
 // Health is the state of a provider.
 type Health struct {
 	Name, Domain string
+	Far          bool
 	Failed       string // why it is not used for uploads; empty: it is healthy
 	Errors       uint64 // failures of its files since the start
 }
@@ -73,7 +74,7 @@ type Health struct {
 func (s *Store) Health() []Health {
 	all := make([]Health, len(s.providers))
 	for i, p := range s.providers {
-		all[i] = Health{Name: p.Name, Domain: p.Domain, Errors: p.errors.Load()}
+		all[i] = Health{Name: p.Name, Domain: p.Domain, Far: p.Far, Errors: p.errors.Load()}
 		if why := p.failed.Load(); why != nil {
 			all[i].Failed = *why
 		}
