@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"macronode/adapters/provider"
 )
 
 // Operations of OnCall.
@@ -83,6 +85,11 @@ func (f *failure) Error() string {
 		return fmt.Sprintf("%sstatus %d", what, f.status)
 	}
 	return fmt.Sprintf("%sstatus %d, %s", what, f.status, f.code)
+}
+
+// Is reports whether f says that the bucket cannot be used now: nothing is known of the file.
+func (f *failure) Is(target error) bool {
+	return target == provider.ErrUnavailable && !errors.Is(f.cause, os.ErrNotExist) && !errors.Is(f.cause, os.ErrExist) && !errors.Is(f.cause, syscall.EDQUOT)
 }
 
 // Unwrap returns the cause: os.ErrNotExist, os.ErrExist and syscall.EDQUOT among others.

@@ -29,8 +29,8 @@ func (b *Bucket) Probe(e provider.Effort) (unreadable, unwritable error) {
 	if err := b.upload(section(text), provider.ProbeName, nil); err != nil {
 		return nil, err
 	}
-	err := b.probeCondition()
 	unreadable = b.readProbe(text)
+	err := b.probeCondition()
 	if removed := b.Remove(provider.ProbeName); err == nil {
 		err = removed
 	}

@@ -17,6 +17,7 @@ type Object struct {
 	*content // of the copy that is read
 
 	store *Store
+	away  error                          // of a copy that cannot be reached now; nil: there was none
 	order placement.Order                // in which copies are tried
 	at    int                            // the place of the copy that is read
 	stuck [placement.MaxProviders]uint64 // 1 + the offset at which each place failed; 0: it has not failed
@@ -47,8 +48,24 @@ func (o *Object) open(row storage.Stored) error {
 			failed, defect = err, true
 		}
 		o.stuck[o.at] = 1
+		o.noteAway(err)
 	}
-	return failed
+	return o.failure(failed)
+}
+
+// noteAway keeps the error of a copy that cannot be reached now.
+func (o *Object) noteAway(err error) {
+	if errors.Is(err, ErrUnavailable) {
+		o.away = err
+	}
+}
+
+// failure returns why no copy can be read: that one cannot be reached now is more than that another one is bad.
+func (o *Object) failure(err error) error {
+	if o.away != nil && !errors.Is(err, ErrUnavailable) {
+		return errors.Join(o.away, err)
+	}
+	return err
 }
 
 // lacksCopy reports whether copies are missing in the providers that were tried in vain. A copy may be elsewhere if there are more
@@ -63,7 +80,7 @@ func (o *Object) Close() { o.content.close() }
 
 // WriteRange passes length bytes from off to send, in parts of at most one group, each of which was verified. Both lie
 // within the object. send must not keep its argument. A part that cannot be read from one copy is read from another. WriteRange
-// returns the error of send, ErrDamaged, or that of a read.
+// returns the error of send, ErrDamaged, ErrUnavailable, or that of a read.
 func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 	var stopped error
 	forward := func(part []byte) error {
@@ -78,7 +95,7 @@ func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 			return err
 		}
 		if !o.next(off, err) {
-			return err
+			return o.failure(err)
 		}
 	}
 }
@@ -87,6 +104,7 @@ func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 func (o *Object) next(off uint64, err error) bool {
 	row := storage.Stored{Address: o.address, Object: o.row}
 	_ = o.store.providers[o.order.At(o.at)].note(err)
+	o.noteAway(err)
 	o.store.defect(row)
 	o.stuck[o.at] = off + 1
 	for n := 1; n < o.order.Len(); n++ {
@@ -96,6 +114,7 @@ func (o *Object) next(off uint64, err error) bool {
 		}
 		c, err := o.store.providers[o.order.At(at)].open(row)
 		if err != nil {
+			o.noteAway(err)
 			o.stuck[at] = off + 1
 			continue
 		}

@@ -44,6 +44,9 @@ var (
 	ErrTooLong = errors.New("objectstore: longer than the largest object")
 	ErrDamaged = errors.New("objectstore: the file does not contain the object")
 	ErrGone    = errors.New("objectstore: the file is not there")
+
+	// ErrUnavailable reports a read that failed because a provider cannot be reached now. Its copy may be good.
+	ErrUnavailable = provider.ErrUnavailable
 )
 
 // Limits of a Store.

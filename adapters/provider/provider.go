@@ -10,6 +10,7 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 
 	"macronode/adapters/fs"
 )
@@ -23,8 +24,11 @@ var ErrUnsuitable = errors.New("the provider is not suitable")
 // ErrProbe reports a probe that reads other bytes than it has written.
 var ErrProbe = errors.New("a probe reads other bytes than it has written")
 
+// ErrUnavailable reports that a provider cannot be reached now. Its files may be good.
+var ErrUnavailable = errors.New("the provider cannot be reached")
+
 // ErrBusy reports that a provider has too many requests of this process. It has not failed.
-var ErrBusy = errors.New("the provider has too many requests")
+var ErrBusy = fmt.Errorf("too many requests: %w", ErrUnavailable)
 
 // A Port keeps the files of one provider. A missing name is os.ErrNotExist. Every call ends within a time that does not depend on the
 // provider, except for calls to a directory of the operating system.
