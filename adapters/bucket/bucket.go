@@ -62,12 +62,11 @@ type Bucket struct {
 	Config
 	client *s3.Client
 	slots  chan struct{} // has an element for each request
-	seen   func(op, outcome string)
 }
 
 // New returns a bucket. It reads and makes nothing.
 func New(c Config) *Bucket {
-	b := &Bucket{Config: c, seen: func(string, string) {}, slots: make(chan struct{}, MaxRequests)}
+	b := &Bucket{Config: c, slots: make(chan struct{}, MaxRequests)}
 	b.client = s3.New(s3.Options{
 		BaseEndpoint: &b.Endpoint, Region: b.Region, UsePathStyle: true,
 		Credentials: aws.CredentialsProviderFunc(b.credentials),
@@ -79,9 +78,6 @@ func New(c Config) *Bucket {
 	})
 	return b
 }
-
-// OnCall sets what is called after each request with its operation and its outcome. It is set before the first request.
-func (b *Bucket) OnCall(f func(op, outcome string)) { b.seen = f }
 
 // begin waits until a request may begin. A request that has begun calls end.
 func (b *Bucket) begin(ctx context.Context) error {

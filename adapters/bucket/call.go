@@ -16,7 +16,7 @@ import (
 	"macronode/adapters/provider"
 )
 
-// Operations of OnCall.
+// Operations, as errors name them.
 const (
 	opPut    = "put"
 	opGet    = "get"
@@ -52,7 +52,6 @@ func (b *Bucket) attempt(ctx context.Context, op, name string, request func(cont
 			err = context.Cause(ctx)
 		}
 		err = b.translate(op, name, err)
-		b.seen(op, outcome(err))
 		if f := (*failure)(nil); !errors.As(err, &f) || !f.repeat || n == attempts {
 			return uncertain, err
 		}
@@ -135,19 +134,4 @@ func rootCause(err error) error {
 		}
 		err = inner
 	}
-}
-
-// outcome returns the outcome of a request for OnCall.
-func outcome(err error) string {
-	switch {
-	case err == nil:
-		return "ok"
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "timeout"
-	case errors.Is(err, os.ErrNotExist):
-		return "missing"
-	case errors.Is(err, os.ErrExist):
-		return "exists"
-	}
-	return "error"
 }

@@ -193,9 +193,7 @@ func (s *stream) fill(p []byte) error {
 			if s.ctx.Err() != nil {
 				err = context.Cause(s.ctx)
 			}
-			err = s.file.bucket.translate(opGet, s.file.name, err)
-			s.file.bucket.seen(opGet, outcome(err))
-			return err
+			return s.file.bucket.translate(opGet, s.file.name, err)
 		}
 	}
 	s.timer.Stop()
