@@ -143,7 +143,7 @@ type Storage struct {
 	TenantObjects int           `key:"tenant_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a tenant in objects."`
 	BucketBytes   Bytes         `key:"bucket_bytes" default:"=storage.tenant_bytes" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a bucket in bytes."`
 	BucketObjects int           `key:"bucket_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a bucket in objects."`
-	Providers     []Provider    `key:"providers" default:"[]" most:"16" takes:"providers" change:"restart" doc:"Directories that keep the objects, each best on a disk of its own. Not set: the directory objects in the data directory."`
+	Providers     []Provider    `key:"providers" default:"[]" most:"16" takes:"providers" change:"restart" doc:"Directories and buckets that keep the objects, each directory best on a disk of its own. Not set: the directory objects in the data directory."`
 	Copies        int           `key:"copies" default:"0" min:"0" max:"16" change:"restart" doc:"Copies of each object, each in another failure domain. 0 means 2 if there are two failure domains, else 1."`
 	Required      int           `key:"copies_required" default:"1" min:"1" max:"16" change:"restart" doc:"Copies that must be durable before an upload is acknowledged. The others are written again later if their provider fails."`
 	Repair        Repair        `key:"repair" doc:"Restoring missing and damaged copies."`
@@ -155,12 +155,18 @@ type Storage struct {
 	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs."`
 }
 
-// A Provider is a directory that keeps copies of objects. Load sets Domain.
+// A Provider is a directory or a bucket that keeps copies of objects. Load sets Domain, and Region of a bucket.
 type Provider struct {
-	Name   string `key:"name" form:"label" need:"yes" doc:"Name of the provider. It decides which objects the provider gets, so it must not change."`
-	Path   string `key:"path" form:"directory" need:"yes" doc:"Path of the directory. A relative path begins in the data directory."`
-	Weight int    `key:"weight" default:"1" min:"1" max:"1048576" doc:"Share of the objects, compared with the weights of the others."`
-	Domain string `key:"failure_domain" form:"label" doc:"Providers that may fail together have the same one: no two copies of an object are in it. Default: the name."`
+	Name     string `key:"name" form:"label" need:"yes" doc:"Name of the provider. It decides which objects the provider gets, so it must not change."`
+	Path     string `key:"path" form:"directory" either:"path or endpoint" doc:"Path of the directory. A relative path begins in the data directory."`
+	Endpoint string `key:"endpoint" form:"url" either:"path or endpoint" doc:"URL of an S3 server, instead of path. Its bucket must support conditional writes (If-None-Match), else the start is refused."`
+	Region   string `key:"region" form:"label" doc:"Region of the bucket. Default: us-east-1."`
+	Bucket   string `key:"bucket" form:"bucket" doc:"Bucket, which must exist. A provider with an endpoint needs it."`
+	Prefix   string `key:"prefix" form:"key prefix" doc:"Begin of the keys in the bucket; a slash follows it. Default: none."`
+	Secret   string `key:"credentials_file" form:"file" doc:"File with the ID of the access key in its first line and the secret key in its second. A provider with an endpoint needs it. It is read for each request, so it can be replaced while the node runs."`
+	CA       string `key:"ca_file" form:"file" doc:"File with the certificates in PEM that the server of an https endpoint is verified with. Default: those of the system."`
+	Weight   int    `key:"weight" default:"1" min:"1" max:"1048576" doc:"Share of the objects, compared with the weights of the others."`
+	Domain   string `key:"failure_domain" form:"label" doc:"Providers that may fail together have the same one: no two copies of an object are in it. Default: the name."`
 }
 
 // Repair is the pace of repairs and scrubs.

@@ -109,7 +109,14 @@ func mended(c *Config) bool {
 	}
 	for i := range c.Storage.Providers {
 		p := &c.Storage.Providers[i]
-		p.Name, p.Path = "disk"+strconv.Itoa(i), "/disks/"+strconv.Itoa(i)+p.Path
+		if p.Name = "disk" + strconv.Itoa(i); p.Endpoint == "" {
+			*p = Provider{Name: p.Name, Path: "/disks/" + strconv.Itoa(i) + p.Path, Weight: p.Weight, Domain: p.Domain}
+			continue
+		}
+		p.Bucket, p.Secret = "copies-"+strconv.Itoa(i), "/secret"
+		if strings.HasPrefix(p.Endpoint, "http:") {
+			p.CA = ""
+		}
 	}
 	for i := range c.Usage.Prices {
 		mendPrice(&c.Usage.Prices[i], i)

@@ -12,6 +12,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/chaos/world"
 	"macronode/core/digest"
 	"macronode/core/placement"
@@ -129,7 +130,7 @@ func (r rows) HasFile(a storage.Address, f storage.File) bool {
 func TestOnlyDirectory(t *testing.T) {
 	const journal = 7
 	node := func(dir string, r objectstore.Rows) (*objectstore.Store, error) {
-		s := objectstore.NewCopies([]objectstore.Provider{{Provider: placement.Provider{Name: "local", Domain: "local", Weight: 1}, Dir: fs.Dir(dir), Own: true}},
+		s := objectstore.NewCopies([]objectstore.Provider{{Provider: placement.Provider{Name: "local", Domain: "local", Weight: 1}, Port: provider.Dir{FS: fs.Dir(dir)}, Own: true}},
 			objectstore.Copies{Count: 1, Required: 1}, limits)
 		return s, s.Claim(objectstore.Owner{Journal: journal, Rows: r})
 	}

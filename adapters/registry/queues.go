@@ -93,6 +93,7 @@ var Wires = []Wire{
 	{"adapters/accesslog.Log.some", "signal that a line is queued", "1: one signal is enough"},
 	{"adapters/audit.Log.some", "signal that a line is queued", "1: one signal is enough"},
 	{"adapters/audit.Log.half", "signal that half the queue is full", "1: one signal is enough"},
+	{"adapters/bucket.Bucket.slots", "the right to send a request to a bucket", "256; more wait for at most the time of their request"},
 	{"adapters/httpserver.Server.Run.served", "result of serving", "1: serving ends once"},
 	{"cmd/macronode/internal/server.repairs.work", "signal that a repair waits", "1: a worker passes it on"},
 	{"cmd/macronode/internal/server.repairs.look", "signal that an inventory is wanted", "1: one inventory is enough"},

@@ -65,10 +65,12 @@ var Layers = []Layer{
 	{Path: "models", Pure: true, Imports: []string{"core/types"}, Std: []string{"math/big"},
 		Modules: []string{"github.com/anishathalye/porcupine"}},
 
-	adapter("fs"),
+	adapter("fs").modules("golang.org/x/sys"),
+	adapter("provider", "adapters/fs"),
+	adapter("bucket", "adapters/fs", "adapters/provider").modules("github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"), // the SDK signs requests and reads answers; its retries are off
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
-	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs"),
+	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs", "adapters/provider"),
 	adapter("objectio", "core/storage", "adapters/objectstore"),
 	adapter("checksum"),
 	adapter("sigv4"),
@@ -102,7 +104,7 @@ var Layers = []Layer{
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
 	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry").
 		modules("github.com/go-json-experiment/json"),
-	adapter("fstest", "adapters/fs"),
+	adapter("fstest", "adapters/fs", "adapters/provider"),
 	adapter("nettest"), // for tests only
 	adapter("natstest").modules("github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"), // for tests only
 

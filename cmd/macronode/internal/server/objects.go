@@ -18,7 +18,7 @@ import (
 // objectFiles are the files of the objects whose rows the journal has.
 type objectFiles struct {
 	files   *objectstore.Store
-	dirs    []objectstore.Provider
+	dirs    int // of providers, or spool directories
 	repairs *repairs
 	limits  objectstore.Limits
 	collect time.Duration // between two collections
@@ -31,7 +31,7 @@ type objectFiles struct {
 // newObjectFiles returns the files of a node. Before the journal is recovered nothing is read or made: the directory may be
 // a backup.
 func newObjectFiles(start settings.Start, journal *journalStore, inbox *eventInbox, m *metrics.Metrics, log *slog.Logger) *objectFiles {
-	o := &objectFiles{files: objectstore.NewCopies(start.Providers, start.Copies, start.Objects), dirs: start.Providers, limits: start.Objects, collect: start.Collect,
+	o := &objectFiles{files: objectstore.NewCopies(settings.OpenProviders(start.Providers), start.Copies, start.Objects), dirs: len(start.Providers), limits: start.Objects, collect: start.Collect,
 		journal: journal, inbox: inbox, metrics: m, log: log}
 	o.repairs = newRepairs(o.files, start.Repair, journal, inbox, m.Repairs(), log)
 	return o
@@ -42,11 +42,11 @@ func newObjectFiles(start settings.Start, journal *journalStore, inbox *eventInb
 func (o *objectFiles) recover() error {
 	rows := o.journal.readModel
 	for i := range o.dirs {
-		if len(o.dirs) == 1 && rows.HasObjects() {
+		if o.dirs == 1 && rows.HasObjects() && !o.files.Health()[i].Far {
 			break // they are in a directory that exists
 		}
 		if err := o.files.Remake(i); err != nil {
-			if len(o.dirs) == 1 {
+			if o.dirs == 1 {
 				return err
 			}
 			o.files.MarkFailed(i, err)

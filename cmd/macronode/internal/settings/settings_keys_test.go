@@ -72,6 +72,12 @@ var keyChanges = []keyChange{
 	{"storage.collect_interval", "", "1800ms"},
 	{"storage.providers[].name", "storage.providers[0].name", "other"},
 	{"storage.providers[].path", "storage.providers[0].path", "/srv/other"},
+	{"storage.providers[].endpoint", "storage.providers[3].endpoint", "https://127.0.0.1:9901"},
+	{"storage.providers[].region", "storage.providers[3].region", "eu-2"},
+	{"storage.providers[].bucket", "storage.providers[3].bucket", "other"},
+	{"storage.providers[].prefix", "storage.providers[3].prefix", "node-2"},
+	{"storage.providers[].credentials_file", "storage.providers[3].credentials_file", "/srv/other"},
+	{"storage.providers[].ca_file", "storage.providers[3].ca_file", "/srv/other.pem"},
 	{"storage.providers[].weight", "storage.providers[0].weight", 5},
 	{"storage.providers[].failure_domain", "storage.providers[0].failure_domain", "north"},
 	{"storage.copies", "", 2},
@@ -216,6 +222,7 @@ var keyChanges = []keyChange{
 // severalFields says why a key changes another number of settings than one. Which settings these
 // are, the golden file shows.
 var severalFields = map[string]string{
+	"data":                         "the drafts of buckets are in the data directory",
 	"http.request_deadline":        "the listener and the API end a request after it, and an idempotency key outlives the request",
 	"listen.max_conns":             "it is the limit of each of the two listeners",
 	"listen.max_conns_per_peer":    "it is the limit of each of the two listeners",
