@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"macronode/adapters/nodedir"
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/digest"
 	"macronode/core/storage"
@@ -122,12 +123,10 @@ func (s *bucketServer) client() *s3.Client {
 // start runs the server, and forwards connections to it.
 func (s *bucketServer) start(t *testing.T) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	s.node = testkit.StartKillable(t, s.dir, "--s3", "127.0.0.1:0")
+	run, err := nodedir.Read(s.dir)
 	testkit.Must(t, err)
-	address := free.Addr().String()
-	testkit.Must(t, free.Close())
-	s.node = testkit.StartKillable(t, s.dir, "--s3", address)
-	s.set(address)
+	s.set(run.Listen.S3)
 }
 
 // stop kills the server.

@@ -52,6 +52,15 @@ func (l *listeners) admin() httpserver.Config {
 	return c
 }
 
+// addresses returns the addresses of all listeners.
+func (l *listeners) addresses() []string {
+	all := []string{l.settings.Public.Address, l.settings.Admin.Address}
+	if l.settings.S3 != "" {
+		all = append(all, l.settings.S3)
+	}
+	return all
+}
+
 // service returns the work of a service that listens. If the configuration leaves the port open, a restart takes the same port again. Address is the
 // field of run.json. Drain runs while the listener stops.
 func (l *listeners) service(c httpserver.Config, of listenerGauges, handler func() http.Handler, address func(*nodedir.Run) *string, drain func(context.Context)) services.Run {

@@ -35,7 +35,7 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	s.reloader.logWarnings(cfg)
 	s.reloader.nameSeries(first)
 	s.services = services.New(o.Log, func(e event.Event) { s.inbox.send(ctx, e) })
-	if err := httpserver.CheckAddresses(ctx, s.start.Listeners.Public.Address, s.start.Listeners.Admin.Address); err != nil {
+	if err := httpserver.CheckAddresses(ctx, s.listeners.addresses()...); err != nil {
 		return exit.Unable(err)
 	}
 	dir, err := fs.Make(s.start.Data)
