@@ -171,7 +171,7 @@ func (s *Store) checkNew(p *member) error {
 		return err
 	}
 	if !p.Own {
-		if err := p.checkEmpty(names); err != nil {
+		if err := s.checkEmpty(p, names); err != nil {
 			return err
 		}
 	}
@@ -190,17 +190,22 @@ func (s *Store) remedy(p *member) string {
 // isKnown reports whether a name is that of a file which a row of the journal names.
 func (s *Store) isKnown(name string) bool {
 	f, ok := parseName(name)
-	return ok && !f.part && s.owner.Rows.HasFile(f.address, f.file)
+	return ok && !f.part && s.owner.Rows != nil && s.owner.Rows.HasFile(f.address, f.file)
 }
 
 func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", ", ") }
 
-// checkEmpty refuses a directory with files of others.
-func (p *member) checkEmpty(names []string) error {
+// checkEmpty refuses a directory with files of others. An upload or a repair that was running when the directory was lost may have
+// written into the new one already.
+func (s *Store) checkEmpty(p *member, names []string) error {
 	for _, n := range names {
-		if n != identityName+partSuffix && n != provider.ProbeName {
-			return fmt.Errorf("provider %s: its directory has %s and no file %s; empty it, or choose another directory: %w", p.Name, n, identityName, ErrForeign)
+		if n == identityName+partSuffix || n == provider.ProbeName {
+			continue
 		}
+		if f, ok := parseName(n); ok && (f.part || s.writes(f.file) || s.isKnown(n)) { // a draft has no content that anybody needs
+			continue
+		}
+		return fmt.Errorf("provider %s: its directory has %s and no file %s; empty it, or choose another directory: %w", p.Name, n, identityName, ErrForeign)
 	}
 	return nil
 }

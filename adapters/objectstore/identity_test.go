@@ -107,6 +107,23 @@ func TestEmptiedDirectoryIsClaimedAgain(t *testing.T) {
 	if _, err := w.Probe(0); err != nil {
 		t.Error(err)
 	}
+	// An upload has written a copy into the new directory before it is claimed; another one is still being written.
+	row := w.store(t, content(1))
+	if err := errors.Join(w.Claim(objectstore.Owner{Journal: 7, Rows: rows{row}}), w.disks[0].Remove("provider.id")); err != nil {
+		t.Fatal(err)
+	}
+	up, err := w.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := up.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	w.MarkFailed(0, syscall.EIO)
+	if _, err := w.Probe(0); err != nil {
+		t.Error(err)
+	}
+	up.Done()
 	other := newCopies(2, two)
 	if err := other.Claim(objectstore.Owner{Journal: 8}); err != nil {
 		t.Fatal(err)
