@@ -202,7 +202,7 @@ func (s *Store) checkEmpty(p *member, names []string) error {
 		if n == identityName+partSuffix || n == provider.ProbeName {
 			continue
 		}
-		if f, ok := parseName(n); ok && (f.part || s.writes(f.file) || s.isKnown(n)) { // a draft has no content that anybody needs
+		if f, ok := parseName(n); ok && (f.part || s.writes(f.file) || s.isKnown(n)) { // a draft is no object
 			continue
 		}
 		return fmt.Errorf("provider %s: its directory has %s and no file %s; empty it, or choose another directory: %w", p.Name, n, identityName, ErrForeign)
