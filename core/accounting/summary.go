@@ -74,7 +74,7 @@ func NewSummary(by Grouping) *Summary { return &Summary{by: by, at: map[string]i
 // AddSlice adds the rows of a slice.
 func (s *Summary) AddSlice(of *Slice) {
 	for _, r := range of.Rows {
-		s.add(of.Dimension, of.Window, r, of.Kind == SliceCorrection, false)
+		s.add(of.Dimension, of.Window, r, of.Kind.IsLate(), false)
 	}
 }
 
