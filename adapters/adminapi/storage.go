@@ -23,6 +23,7 @@ type Storage struct {
 type Provider struct {
 	Name         string `json:"name"`
 	Domain       string `json:"failure_domain"`
+	Bucket       bool   `json:"bucket,omitzero"`  // it is a bucket of an S3 server, else a directory
 	Failed       string `json:"failure,omitzero"` // why it is not used; empty: it is healthy
 	Errors       uint64 `json:"errors"`           // since the start
 	Objects      uint64 `json:"objects"`

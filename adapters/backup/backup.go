@@ -65,7 +65,11 @@ type Bounds struct {
 // ErrHeir that the copy belongs to another journal. Copy may run beside the journal's writer;
 // only one process may write the copy. Tell is called with the progress.
 func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Done, err error) {
-	id, err := firstID(from)
+	first := types.LSN(1)
+	if b.Upto == 0 && b.Before == nil {
+		first = 0 // the journal is not being written, and may have no frame
+	}
+	id, err := firstID(from, first)
 	if err != nil {
 		return d, err
 	}
@@ -102,13 +106,14 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 	return c.done, nil
 }
 
-// firstID returns the first ID of a journal: later segments may have another.
-func firstID(from fs.FS) (id types.JournalID, err error) {
+// firstID returns the first ID of a journal: later segments may have another. Upto is 1 if the first frame is durable, and 0 if
+// the journal is not being written.
+func firstID(from fs.FS, upto types.LSN) (id types.JournalID, err error) {
 	if names, err := from.List(); err != nil || len(names) == 0 {
 		return 0, errors.Join(ErrNone, err)
 	}
 	stop := errors.New("enough")
-	_, err = journalfile.Reading{Upto: 1, Each: func(all []record.Sealed) error {
+	_, err = journalfile.Reading{Upto: upto, Each: func(all []record.Sealed) error {
 		if len(all) > 0 {
 			id = all[0].Journal
 		}
@@ -257,7 +262,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	if len(names) > 0 {
 		return d, ErrTaken
 	}
-	id, err := firstID(from)
+	id, err := firstID(from, 0)
 	if err != nil {
 		return d, err
 	}

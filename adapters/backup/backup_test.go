@@ -297,3 +297,14 @@ func TestCrashLeavesCopy(t *testing.T) {
 		t.Errorf("%d crashes", crashes)
 	}
 }
+
+// TestJournalWithoutFrames: a journal that ended before its first frame was written is no journal to copy, and is not damaged.
+func TestJournalWithoutFrames(t *testing.T) {
+	w, to := newWriter(t, 7), room()
+	if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{}, nil); !errors.Is(err, backup.ErrNone) {
+		t.Errorf("a copy: %v", err)
+	}
+	if _, err := backup.Restore(t.Context(), w.disk, to, backup.As{Journal: 8}, nil); !errors.Is(err, backup.ErrNone) {
+		t.Errorf("a restore: %v", err)
+	}
+}

@@ -149,6 +149,9 @@ func (c *Client) GetObject(ctx context.Context, address, bucket string, offset u
 			break
 		}
 		var p *Problem
+		if own := (*WriteError)(nil); errors.As(err, &own) {
+			return size, err
+		}
 		if refused := errors.As(err, &p); refused && !p.Retryable || n == transferTries || c.options.Environment.Sleep(ctx, retryDelay(n-1, 0, c.options.Environment.Rand())) != nil {
 			return size, err
 		}
@@ -157,6 +160,25 @@ func (c *Client) GetObject(ctx context.Context, address, bucket string, offset u
 		return size, ErrContent
 	}
 	return size, nil
+}
+
+// A WriteError is why what was received could not be written. The node is not the cause.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return "write the object: " + e.Err.Error() }
+
+// Unwrap returns the error of the writer.
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// receiver passes content on, and keeps the error of that.
+type receiver struct {
+	to  io.Writer
+	err error
+}
+
+func (r *receiver) Write(p []byte) (n int, err error) {
+	n, r.err = r.to.Write(p)
+	return n, r.err
 }
 
 // receive makes one attempt, and moves the offset on.
@@ -194,8 +216,12 @@ func (c *Client) receive(ctx context.Context, address, bucket string, offset *ui
 		return 0, foreignResponse(resp.StatusCode)
 	}
 	size = *offset + uint64(resp.ContentLength)
-	n, err := io.Copy(to, resp.Body)
+	target := &receiver{to: to}
+	n, err := io.Copy(target, resp.Body)
 	*offset += uint64(n)
+	if target.err != nil {
+		return size, &WriteError{target.err}
+	}
 	if err != nil {
 		return size, fmt.Errorf("the node does not answer: read: %w", err)
 	}

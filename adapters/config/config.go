@@ -137,12 +137,13 @@ type Idempotency struct {
 type Storage struct {
 	Objects       int           `key:"objects" default:"65536" min:"1" max:"100000000" change:"restart" doc:"Maximum distinct objects of all tenants."`
 	Holdings      int           `key:"holdings" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum pairs of a bucket and the name of an object."`
-	Buckets       int           `key:"buckets" default:"4096" min:"2" max:"1000000" change:"restart" doc:"Maximum buckets, and tenants that have one."`
+	Buckets       int           `key:"buckets" default:"4096" min:"2" max:"1000000" change:"restart" doc:"Maximum buckets of all tenants."`
+	TenantBuckets int           `key:"tenant_buckets" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum buckets of one tenant. 0 means a quarter of storage.buckets, at least 16."`
 	TenantBytes   Bytes         `key:"tenant_bytes" default:"1024GiB" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a tenant in bytes. An object counts in each bucket that holds it."`
 	TenantObjects int           `key:"tenant_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a tenant in objects."`
 	BucketBytes   Bytes         `key:"bucket_bytes" default:"=storage.tenant_bytes" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a bucket in bytes."`
 	BucketObjects int           `key:"bucket_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a bucket in objects."`
-	Providers     []Provider    `key:"providers" default:"[]" most:"16" takes:"providers" change:"restart" doc:"Directories that keep the objects, each best on a disk of its own. Not set: the directory objects in the data directory."`
+	Providers     []Provider    `key:"providers" default:"[]" most:"16" takes:"providers" change:"restart" doc:"Directories and buckets that keep the objects, each directory best on a disk of its own. Not set: the directory objects in the data directory."`
 	Copies        int           `key:"copies" default:"0" min:"0" max:"16" change:"restart" doc:"Copies of each object, each in another failure domain. 0 means 2 if there are two failure domains, else 1."`
 	Required      int           `key:"copies_required" default:"1" min:"1" max:"16" change:"restart" doc:"Copies that must be durable before an upload is acknowledged. The others are written again later if their provider fails."`
 	Repair        Repair        `key:"repair" doc:"Restoring missing and damaged copies."`
@@ -154,12 +155,18 @@ type Storage struct {
 	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs."`
 }
 
-// A Provider is a directory that keeps copies of objects. Load sets Domain.
+// A Provider is a directory or a bucket that keeps copies of objects. Load sets Domain, and Region of a bucket.
 type Provider struct {
-	Name   string `key:"name" form:"label" need:"yes" doc:"Name of the provider. It decides which objects the provider gets, so it must not change."`
-	Path   string `key:"path" form:"directory" need:"yes" doc:"Path of the directory. A relative path begins in the data directory."`
-	Weight int    `key:"weight" default:"1" min:"1" max:"1048576" doc:"Share of the objects, compared with the weights of the others."`
-	Domain string `key:"failure_domain" form:"label" doc:"Providers that may fail together have the same one: no two copies of an object are in it. Default: the name."`
+	Name     string `key:"name" form:"label" need:"yes" doc:"Name of the provider. It decides which objects the provider gets, so it must not change."`
+	Path     string `key:"path" form:"directory" either:"path or endpoint" doc:"Path of the directory. A relative path begins in the data directory."`
+	Endpoint string `key:"endpoint" form:"url" either:"path or endpoint" doc:"URL of an S3 server, instead of path. Its bucket must support conditional writes (If-None-Match), else the start is refused."`
+	Region   string `key:"region" form:"label" doc:"Region of the bucket. Default: us-east-1."`
+	Bucket   string `key:"bucket" form:"bucket" doc:"Bucket, which must exist. A provider with an endpoint needs it."`
+	Prefix   string `key:"prefix" form:"key prefix" doc:"Begin of the keys in the bucket; a slash follows it. Default: none."`
+	Secret   string `key:"credentials_file" form:"file" doc:"File with the ID of the access key in its first line and the secret key in its second. A provider with an endpoint needs it. It is read for each request, so it can be replaced while the node runs."`
+	CA       string `key:"ca_file" form:"file" doc:"File with the certificates in PEM that the server of an https endpoint is verified with. Default: those of the system."`
+	Weight   int    `key:"weight" default:"1" min:"1" max:"1048576" doc:"Share of the objects, compared with the weights of the others."`
+	Domain   string `key:"failure_domain" form:"label" doc:"Providers that may fail together have the same one: no two copies of an object are in it. Default: the name."`
 }
 
 // Repair is the pace of repairs and scrubs.
@@ -180,7 +187,7 @@ type Usage struct {
 	Rows       int           `key:"rows" default:"50000" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage that are not sealed, of all tenants: pairs of a series and a window."`
 	TenantRows int           `key:"max_rows_per_tenant" default:"=accounting.rows" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage of one tenant that are not sealed."`
 	Streams    int           `key:"streams" default:"16384" min:"1" max:"10000000" change:"restart" doc:"Maximum dimensions of all tenants that ever had usage."`
-	TenantDims int           `key:"max_dimensions_per_tenant" default:"64" min:"1" max:"10000" change:"restart" doc:"Maximum dimensions of one tenant that ever had usage."`
+	TenantDims int           `key:"max_dimensions_per_tenant" default:"64" min:"1" max:"10000" change:"restart" doc:"Maximum dimensions of one tenant that ever had usage. Requests that the node meters are recorded also beyond it."`
 	Window     time.Duration `key:"window" default:"5m" min:"1s" max:"1h" change:"restart" doc:"Length of a window. Windows begin at multiples of it since 1970, in UTC. Below 1m is for tests: each window costs a slice for each dimension with usage."`
 	Grace      time.Duration `key:"grace" default:"10s" min:"0s" max:"5m" change:"restart" doc:"Time after the end of a window until it is sealed. Events that come later are in a correction."`
 	Metered    bool          `key:"meter_requests" default:"false" change:"restart" doc:"Whether the node counts the requests that it serves as usage of the tenant of their API key: requests, bytes_in and bytes_out, by service, method and route."`
@@ -205,9 +212,11 @@ type S3 struct {
 
 // Parts is the room of uploads in parts.
 type Parts struct {
-	Uploads int           `key:"uploads" default:"1024" min:"1" max:"1000000" change:"restart" doc:"Maximum uploads in parts. An ended upload counts until its parts are removed."`
-	Parts   int           `key:"parts" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum parts of all uploads."`
-	TTL     time.Duration `key:"ttl" default:"168h" min:"1m" max:"8760h" change:"restart" doc:"Time after which an upload that was not completed is aborted."`
+	Uploads       int           `key:"uploads" default:"1024" min:"1" max:"1000000" change:"restart" doc:"Maximum uploads in parts. An ended upload counts until its parts are removed."`
+	TenantUploads int           `key:"tenant_uploads" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum uploads in parts of one tenant. 0 means a quarter of storage.multipart.uploads, at least 16."`
+	Parts         int           `key:"parts" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum parts of all uploads."`
+	TenantParts   int           `key:"tenant_parts" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum parts of all uploads of one tenant. 0 means a quarter of storage.multipart.parts, at least 1024."`
+	TTL           time.Duration `key:"ttl" default:"168h" min:"1m" max:"8760h" change:"restart" doc:"Time after which an upload that was not completed is aborted."`
 }
 
 // Journal is how the journal treats its disk.

@@ -21,11 +21,16 @@ type Exports struct {
 // A Sink is a system that gets items. After Load, Path has the directory of a file sink as this process sees it.
 type Sink struct {
 	Name       string   `key:"name" form:"sink" need:"yes" doc:"Name of the sink. Its positions in the streams belong to the name: a sink with another name begins at the first item."`
-	Kind       string   `key:"kind" one:"file http webhook cloudevents postgres" need:"yes" doc:"file: lines of JSON in a directory. http: PUT {url}/slices/{tenant}/{dimension}/{seq} and {url}/movements/{tenant}/{seq}. webhook: POST with a signature of Standard Webhooks. cloudevents: POST of structured CloudEvents 1.0. postgres: rows of the table macronode_items."`
-	URL        string   `key:"url" form:"url" either:"url, dir or database" doc:"URL of the receiver, for the kinds http, webhook and cloudevents. Redirects are not followed."`
-	Dir        string   `key:"dir" form:"directory" either:"url, dir or database" doc:"Directory of the files, for kind file. A relative path begins in the data directory."`
-	Database   string   `key:"database" form:"database" either:"url, dir or database" doc:"Database of PostgreSQL, for kind postgres. Options of the connection, such as sslmode=verify-full, follow a question mark."`
-	SecretFile string   `key:"secret_file" form:"file" doc:"File with the secret. For kind webhook: one or two lines of whsec_ and base64, the new secret first; each request has a signature of each. For kinds http and cloudevents: a bearer token. For kind postgres: the password. It is read for each request or connection, so it can be replaced while the node runs."`
+	Kind       string   `key:"kind" one:"file http webhook cloudevents postgres nats" need:"yes" doc:"file: lines of JSON in a directory. http: PUT {url}/slices/{tenant}/{dimension}/{seq} and {url}/movements/{tenant}/{seq}. webhook: POST with a signature of Standard Webhooks. cloudevents: POST of structured CloudEvents 1.0. postgres: rows of the table macronode_items. nats: structured CloudEvents in a stream of NATS JetStream, with the subjects {subject}.{journal}.usage.{tenant}.{dimension}.{seq} and {subject}.{journal}.wallet.{tenant}.{seq}."`
+	URL        string   `key:"url" form:"url" either:"receiver" doc:"URL of the receiver, for the kinds http, webhook and cloudevents. Redirects are not followed."`
+	Dir        string   `key:"dir" form:"directory" either:"receiver" doc:"Directory of the files, for kind file. A relative path begins in the data directory."`
+	Database   string   `key:"database" form:"database" either:"receiver" doc:"Database of PostgreSQL, for kind postgres. Options of the connection, such as sslmode=verify-full, follow a question mark."`
+	Servers    []string `key:"servers" form:"nats" most:"8" takes:"servers" either:"receiver" doc:"Servers of one cluster of NATS, for kind nats. With tls:// a connection is used only with TLS."`
+	Stream     string   `key:"stream" form:"label" doc:"Stream of JetStream, for kind nats. Its subjects must include {subject}.>, and it must acknowledge messages."`
+	Subject    string   `key:"subject" form:"subject" doc:"First tokens of the subjects, for kind nats. Default: macronode."`
+	CAFile     string   `key:"ca_file" form:"file" doc:"File with the certificates (PEM) of the authorities that sign those of the servers, for kind nats. If it is set, TLS is required. Default: the authorities of the system."`
+	SecretFile string   `key:"secret_file" form:"file" doc:"File with the secret. For kind webhook: one or two lines of whsec_ and base64, the new secret first; each request has a signature of each. For kinds http and cloudevents: a bearer token. For kind postgres: the password. For kind nats: one line with a token, two lines with a user and a password, or a file of credentials of NATS. It is read for each request or connection, so it can be replaced while the node runs."`
+	From       string   `key:"from" default:"start" one:"start now" doc:"Where a sink begins that is seen for the first time: at the first item of each stream, or with the items after this start. The node records this once; another value later has no effect until macronode exports remove."`
 	Streams    []string `key:"streams" one:"usage wallet" most:"2" takes:"streams" doc:"What the sink gets: usage for sealed slices, wallet for movements of money. Default: usage."`
 	Tenants    []string `key:"tenants" form:"tenant" most:"256" takes:"tenants" doc:"Tenants with items for this sink. Default: all tenants."`
 	Weights    []Share  `key:"weights" most:"64" takes:"weights" doc:"Shares of tenants while several have items. Default: each has weight 1."`
@@ -46,18 +51,27 @@ func (s *Sink) complete() {
 	if len(s.Streams) == 0 {
 		s.Streams = []string{"usage"}
 	}
+	if s.Kind == "nats" && s.Subject == "" {
+		s.Subject = "macronode"
+	}
 }
 
-// sink checks what the kind of a sink needs, and that no other sink has its name or its directory.
+// sink checks what the kind of a sink needs, and that no other sink has its name, its directory or its subjects.
 func (c *Config) sink(at int, refuse refuser) {
 	s := &c.Exports.Sinks[at]
 	switch {
 	case s.Kind == "file" && s.Dir == "":
-		refuse("", "has kind file and no dir: set dir instead of url or database")
+		refuse("", "has kind file and no dir: set dir instead of url, database or servers")
 	case s.Kind == "postgres" && s.Database == "":
-		refuse("", "has kind postgres and no database: set database instead of url or dir")
-	case s.Kind != "file" && s.Kind != "postgres" && s.URL == "":
-		refuse("", "has kind %s and no url: set url instead of dir or database", s.Kind)
+		refuse("", "has kind postgres and no database: set database instead of url, dir or servers")
+	case s.Kind == "nats" && len(s.Servers) == 0:
+		refuse("", "has kind nats and no servers: set servers instead of url, dir or database")
+	case s.Kind == "nats" && s.Stream == "":
+		refuse("", "has kind nats and no stream: set the name of a stream of JetStream")
+	case s.Kind != "nats" && (s.Stream != "" || s.Subject != "" || s.CAFile != ""):
+		refuse("", "has kind %s, and stream, subject or ca_file: they are of kind nats", s.Kind)
+	case s.Kind != "file" && s.Kind != "postgres" && s.Kind != "nats" && s.URL == "":
+		refuse("", "has kind %s and no url: set url instead of dir, database or servers", s.Kind)
 	case s.Kind == "file" && s.SecretFile != "":
 		refuse(".secret_file", "is set, but a file needs no secret")
 	case s.Kind == "webhook" && s.SecretFile == "":
@@ -70,6 +84,9 @@ func (c *Config) sink(at int, refuse refuser) {
 		}
 		if s.Dir != "" && other.Dir != "" && c.SinkDir(other) == c.SinkDir(s) {
 			refuse(".dir", "is %s, which is the directory of sink %s: each sink needs its own", s.Dir, other.Name)
+		}
+		if s.Kind == "nats" && other.Kind == "nats" && other.Stream == s.Stream && other.Subject == s.Subject && slices.Equal(other.Servers, s.Servers) {
+			refuse(".subject", "is %s, which sink %s has in the same stream: each sink needs its own", s.Subject, other.Name)
 		}
 	}
 	for i, w := range s.Weights {

@@ -213,6 +213,9 @@ func (c *Config) complete() {
 	for i := range c.Storage.Providers {
 		p := &c.Storage.Providers[i]
 		p.Domain = cmp.Or(p.Domain, p.Name)
+		if p.Endpoint != "" {
+			p.Region = cmp.Or(p.Region, defaultRegion)
+		}
 	}
 	for i := range c.Exports.Sinks {
 		c.Exports.Sinks[i].complete()

@@ -109,7 +109,14 @@ func mended(c *Config) bool {
 	}
 	for i := range c.Storage.Providers {
 		p := &c.Storage.Providers[i]
-		p.Name, p.Path = "disk"+strconv.Itoa(i), "/disks/"+strconv.Itoa(i)+p.Path
+		if p.Name = "disk" + strconv.Itoa(i); p.Endpoint == "" {
+			*p = Provider{Name: p.Name, Path: "/disks/" + strconv.Itoa(i) + p.Path, Weight: p.Weight, Domain: p.Domain}
+			continue
+		}
+		p.Bucket, p.Secret = "copies-"+strconv.Itoa(i), "/secret"
+		if strings.HasPrefix(p.Endpoint, "http:") {
+			p.CA = ""
+		}
 	}
 	for i := range c.Usage.Prices {
 		mendPrice(&c.Usage.Prices[i], i)
@@ -117,10 +124,13 @@ func mended(c *Config) bool {
 	for i := range c.Exports.Sinks {
 		k := &c.Exports.Sinks[i]
 		k.Name, k.Tenants, k.Streams = "sink"+strconv.Itoa(i), nil, nil
+		k.Stream, k.Subject, k.CAFile = "", "", ""
 		if k.Dir != "" {
 			k.Kind, k.Dir, k.SecretFile = "file", "/out/"+strconv.Itoa(i), ""
 		} else if k.Database != "" {
 			k.Kind = "postgres"
+		} else if len(k.Servers) > 0 {
+			k.Kind, k.Stream, k.Subject, k.CAFile = "nats", "usage", "s"+strconv.Itoa(i), "/ca"
 		} else if k.Kind, k.SecretFile = "webhook", "/secret"; i == 0 {
 			k.Kind, k.Streams = "http", []string{"wallet", "usage"}
 		}

@@ -8,6 +8,8 @@ import (
 // TestProvidersOfObjects: which providers and copies a node has, and which configurations it refuses.
 func TestProvidersOfObjects(t *testing.T) {
 	const pair = `storage.providers=[{"name":"a","path":"/srv/a"},{"name":"b","path":"b","weight":3,"failure_domain":"rack"}]`
+	const bucket = `{"name":"s","endpoint":"https://s3.example","bucket":"copies","credentials_file":"/s"}`
+	both := []Provider{{Name: "a", Path: "/srv/a", Weight: 1, Domain: "a"}, {Name: "b", Path: "/data/b", Weight: 3, Domain: "rack"}}
 	load := func(text ...string) (*Config, error) {
 		s := Sources{Flags: []Flag{{Key: "data", Text: "/data"}}}
 		for _, t := range text {
@@ -21,11 +23,13 @@ func TestProvidersOfObjects(t *testing.T) {
 		copies int
 		all    []Provider
 	}{
-		{nil, 1, []Provider{{"local", "/data/objects", 1, "local"}}},
-		{[]string{pair}, 2, []Provider{{"a", "/srv/a", 1, "a"}, {"b", "/data/b", 3, "rack"}}},
-		{[]string{pair, "storage.copies=1"}, 1, []Provider{{"a", "/srv/a", 1, "a"}, {"b", "/data/b", 3, "rack"}}},
+		{nil, 1, []Provider{{Name: "local", Path: "/data/objects", Weight: 1, Domain: "local"}}},
+		{[]string{pair}, 2, both},
+		{[]string{pair, "storage.copies=1"}, 1, both},
 		{[]string{`storage.providers=[{"name":"a","path":"a","failure_domain":"x"},{"name":"b","path":"b","failure_domain":"x"}]`}, 1,
-			[]Provider{{"a", "/data/a", 1, "x"}, {"b", "/data/b", 1, "x"}}},
+			[]Provider{{Name: "a", Path: "/data/a", Weight: 1, Domain: "x"}, {Name: "b", Path: "/data/b", Weight: 1, Domain: "x"}}},
+		{[]string{`storage.providers=[{"name":"a","path":"a"},` + bucket + `]`}, 2, []Provider{{Name: "a", Path: "/data/a", Weight: 1, Domain: "a"},
+			{Name: "s", Endpoint: "https://s3.example", Region: "us-east-1", Bucket: "copies", Secret: "/s", Weight: 1, Domain: "s"}}},
 	} {
 		is, err := load(c.text...)
 		if err != nil {
@@ -42,6 +46,14 @@ func TestProvidersOfObjects(t *testing.T) {
 		"storage.copies_required (flag) is 3: must be at most storage.copies, which is 2":                                         {pair, "storage.copies_required=3"},
 		"storage.providers[1].path (flag) is /srv/./a, which is the directory of provider a: two copies in one directory are one": {`storage.providers=[{"name":"a","path":"/srv/a"},{"name":"b","path":"/srv/./a"}]`},
 		"storage.providers[1].path (flag) is x, which is the directory of provider a":                                             {`storage.providers=[{"name":"a","path":"/data/x"},{"name":"b","path":"x"}]`},
+		"storage.providers[0] (flag) has 0 of path, endpoint: set exactly one":                                                    {`storage.providers=[{"name":"a"}]`},
+		"storage.providers[0] (flag) has 2 of path, endpoint: set exactly one":                                                    {`storage.providers=[{"name":"a","path":"a","endpoint":"http://s3.example"}]`},
+		"storage.providers[0] (flag) has an endpoint and no bucket: set both":                                                     {`storage.providers=[{"name":"a","endpoint":"http://s3.example","credentials_file":"/s"}]`},
+		"storage.providers[0] (flag) has an endpoint and no credentials_file: set both":                                           {`storage.providers=[{"name":"a","endpoint":"http://s3.example","bucket":"copies"}]`},
+		"storage.providers[0].bucket (flag) is set, but the provider is a directory":                                              {`storage.providers=[{"name":"a","path":"a","bucket":"copies"}]`},
+		"storage.providers[0].ca_file (flag) is set, but the endpoint is http://s3.example, which has no certificate":             {`storage.providers=[{"name":"a","endpoint":"http://s3.example","bucket":"copies","credentials_file":"/s","ca_file":"/c"}]`},
+		"storage.providers[0].prefix (flag) is \"a/..\"":                                                                          {`storage.providers=[{"name":"a","endpoint":"http://s3.example","bucket":"copies","credentials_file":"/s","prefix":"a/.."}]`},
+		"storage.providers[1].bucket (flag) is that of provider s, with the same prefix: two copies in one bucket are one":        {`storage.providers=[` + bucket + `,` + strings.Replace(bucket, `"s"`, `"t"`, 1) + `]`},
 		"storage.providers[1].name (flag) is a again: storage.providers[0] has it":                                                {`storage.providers=[{"name":"a","path":"a"},{"name":"a","path":"b"}]`},
 	} {
 		if _, err := load(text...); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "(flag )", "(flag)"), want) {

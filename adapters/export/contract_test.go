@@ -48,7 +48,7 @@ func item(seq uint64) *Item {
 
 // eachTarget runs a check for each kind of sink.
 func eachTarget(t *testing.T, check func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres} {
+	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS} {
 		t.Run(kind, func(t *testing.T) { check(t, kind) })
 	}
 }
@@ -59,6 +59,8 @@ func newTarget(t testing.TB, kind string) target {
 		return &fileTarget{t: t, dir: filepath.Join(t.TempDir(), "exports")}
 	case KindPostgres:
 		return newPostgresTarget(t)
+	case KindNATS:
+		return newNATSTarget(t)
 	}
 	return newHTTPTarget(t, kind)
 }
@@ -232,7 +234,7 @@ func (h *httpTarget) read(r *http.Request, body []byte) (seq uint64, err error) 
 	}
 	switch h.kind {
 	case KindHTTP:
-		if _, err := fmt.Sscanf(r.RequestURI, "/in/slices/default/custom:a%%2Fb/%d", &seq); err != nil || r.Method != http.MethodPut {
+		if _, err := fmt.Sscanf(r.RequestURI, "/in/slices/default/custom:a~2Fb/%d", &seq); err != nil || r.Method != http.MethodPut {
 			return 0, errors.New("not the URL of a slice")
 		}
 		if err := json.Unmarshal(body, &at); err != nil || at.Seq != seq || r.Header.Get("Idempotency-Key") != item(seq).ID {

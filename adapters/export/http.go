@@ -162,11 +162,29 @@ func (p *putSink) Deliver(ctx context.Context, item *Item) Result {
 	return p.send(ctx, http.MethodPut, p.url+itemPath(item), header, item.Body)
 }
 
-// itemPath is the path of an item below the URL of a receiver.
+// itemPath is the path of an item below the URL of a receiver. Other items have other paths.
 func itemPath(item *Item) string {
 	seq := strconv.FormatUint(item.Seq, 10)
 	if item.Stream == Usage {
-		return "/slices/" + item.Tenant + "/" + url.PathEscape(item.Dimension) + "/" + seq
+		return "/slices/" + pathSegment(item.Tenant) + "/" + pathSegment(item.Dimension) + "/" + seq
 	}
-	return "/movements/" + item.Tenant + "/" + seq
+	return "/movements/" + pathSegment(item.Tenant) + "/" + seq
+}
+
+// pathSegment returns a name as one segment of a path. Each byte other than a letter, a digit, or one of . _ - : is ~ and two
+// hexadecimal digits, and so is each full stop of a name of full stops only. The callers of the node choose names, and some
+// receivers decode %2F before they remove the segments . and .. from a path: the segment has neither.
+func pathSegment(name string) string {
+	const digits = "0123456789ABCDEF"
+	dots := strings.Trim(name, ".") == ""
+	b := make([]byte, 0, len(name))
+	for _, c := range []byte(name) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == ':', c == '.' && !dots:
+			b = append(b, c)
+		default:
+			b = append(b, '~', digits[c>>4], digits[c&15])
+		}
+	}
+	return string(b)
 }

@@ -20,7 +20,7 @@ import (
 func TestStatusDecides(t *testing.T) {
 	var status int
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/slices/default/custom:a/b/1" {
+		if r.URL.Path != "/slices/default/custom:a~2Fb/1" {
 			t.Errorf("a request for %s: a redirect was followed", r.URL.Path)
 			return
 		}

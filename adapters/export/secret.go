@@ -15,9 +15,9 @@ type secretFile string
 
 // Limits of secrets.
 const (
-	maxSecretFile = 4 << 10 // bytes
-	maxSecrets    = 2       // of a webhook: the new one and the old one
-	minKey        = 24      // bytes of a key of signatures
+	maxSecretFile = 16 << 10 // bytes
+	maxSecrets    = 2        // of a webhook: the new one and the old one
+	minKey        = 24       // bytes of a key of signatures
 	maxKey        = 64
 	secretPrefix  = "whsec_"
 )
@@ -115,6 +115,8 @@ func (c *Config) CheckSecrets() error {
 		_, err = f.keys()
 	case KindPostgres:
 		_, err = f.password()
+	case KindNATS:
+		_, err = f.natsSecret()
 	default:
 		_, err = f.bearer()
 	}

@@ -1,7 +1,7 @@
 // Package export delivers items, such as sealed slices of usage, to systems outside of the node.
 //
 //	Item ─► Sink.Deliver ─► ok, duplicate │ retryable │ permanent │ stopped
-//	          file, http, webhook, cloudevents, postgres
+//	          file, http, webhook, cloudevents, postgres, nats
 //
 // A sink decides nothing about order and repetition: the caller delivers the items of a lane one after the other, and repeats an
 // item until the outcome is ok or duplicate. Each attempt has the same ID, so that a receiver can drop what it has.
@@ -71,16 +71,23 @@ const (
 	KindWebhook     = "webhook"
 	KindCloudEvents = "cloudevents"
 	KindPostgres    = "postgres"
+	KindNATS        = "nats"
 )
 
 // A Config says where a sink delivers. The configuration of the node has checked it.
 type Config struct {
 	Name       string
 	Kind       string
-	URL        string // of all kinds but file
+	URL        string // of http, webhook, cloudevents and postgres
 	Dir        string // of kind file
-	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token; of postgres: the password. Empty: there is none
+	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token; of postgres: the password; of nats: what natsSecret reads. Empty: there is none
 	Inflight   int    // attempts at once, which limits connections
+
+	// Of kind nats.
+	Servers []string // URLs of the servers of one cluster
+	Stream  string   // name of the stream
+	Subject string   // first tokens of all subjects
+	CAFile  string   // certificates of authorities; empty: those of the system
 }
 
 // New returns a sink. It opens nothing before the first Deliver.
@@ -94,6 +101,8 @@ func New(c Config) (Sink, error) {
 		return &webhook{receiver: newReceiver(c)}, nil
 	case KindPostgres:
 		return newPostgres(c)
+	case KindNATS:
+		return newNATS(c), nil
 	case KindCloudEvents:
 		return &cloudEvents{newReceiver(c)}, nil
 	}

@@ -64,6 +64,17 @@ func opened(f *os.File, err error) (File, error) {
 // Rename renames a file.
 func (d Dir) Rename(from, to string) error { return os.Rename(d.path(from), d.path(to)) }
 
+// renameChecked is Rename to a name that is not there.
+func (d Dir) renameChecked(from, to string) error {
+	switch _, err := os.Lstat(d.path(to)); {
+	case err == nil:
+		return &os.LinkError{Op: "rename", Old: d.path(from), New: d.path(to), Err: os.ErrExist}
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	return d.Rename(from, to)
+}
+
 // Remove removes a name.
 func (d Dir) Remove(name string) error { return os.Remove(d.path(name)) }
 

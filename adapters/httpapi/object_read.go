@@ -112,21 +112,26 @@ func (o *objectCall) open(row storage.Object) (*objectstore.Object, error) {
 		return nil, problem(event.NotFound)
 	case errors.Is(err, objectio.ErrMoving):
 		return nil, problem(event.Unavailable)
+	case errors.Is(err, objectstore.ErrAbsent):
+		return nil, errAbsent
 	}
 	return nil, o.unreadable(err)
 }
 
-// unreadable reports an object that the disk has lost or changed.
+// unreadable reports an object that the disk has lost or changed, or that cannot be reached now.
 func (o *objectCall) unreadable(err error) error {
-	o.Transfers.Damaged()
+	p := objectio.ReadProblem(err)
+	if p == event.ObjectUnreadable {
+		o.Transfers.Damaged()
+	}
 	o.Log.Error("object unreadable", "address", o.address.String(), "err", err)
 	if o.status > 0 {
-		return errors.Join(problem(event.ObjectUnreadable), errCut)
+		return errors.Join(problem(p), errCut)
 	}
 	h := o.Header()
 	delete(h, "Content-Range")
 	delete(h, "Etag")
-	return problem(event.ObjectUnreadable)
+	return problem(p)
 }
 
 // A condition is the result of If-Match and If-None-Match.

@@ -25,6 +25,7 @@ const defaultBucket = "default"
 var (
 	errAddress = problemDetail(event.BadRequest, storage.ErrAddress.Error())
 	errSpace   = problemDetail(event.Unavailable, "The free space of the disk is reserved. The object was not stored.")
+	errAbsent  = problemDetail(event.Unavailable, "The directory of the objects is not there.")
 )
 
 // bucketParam is the parameter bucket.
@@ -270,6 +271,8 @@ func (o *objectCall) diskError(err error) error {
 		return problem(p)
 	case full:
 		return errSpace
+	case errors.Is(err, objectstore.ErrAbsent):
+		return errAbsent
 	}
 	o.Log.Error("object not written", "address", o.address.String(), "err", err)
 	return problemDetail(event.Unavailable, "The object could not be written to the disk.")

@@ -41,7 +41,7 @@ const (
 
 func (h *backend) objects() *objects {
 	if h.store == nil {
-		o := &objects{backend: h, names: map[string]storage.Change{}, disk: world.NewDisk(), plane: storage.New(storage.Limits{Objects: 100, Holdings: 100, Buckets: 10,
+		o := &objects{backend: h, names: map[string]storage.Change{}, disk: world.NewDisk(), plane: storage.New(storage.Limits{Objects: 100, Holdings: 100, Buckets: 10, TenantBuckets: 5,
 			TenantQuota: storage.Usage{Bytes: tenantBytes, Objects: 50}, BucketQuota: storage.Usage{Bytes: bucketBytes, Objects: bucketNumber}}, 1)}
 		o.store = objectstore.New(o.disk, objectstore.Limits{Uploads: 3, Object: 2 << 20})
 		h.store = o

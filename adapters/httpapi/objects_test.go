@@ -240,6 +240,22 @@ func TestRefusedUploads(t *testing.T) {
 	}
 }
 
+// TestLimitOfBucketsIsNamed: if the first object of a bucket would exceed the limit of the tenant, the response names its
+// key.
+func TestLimitOfBucketsIsNamed(t *testing.T) {
+	s := serve(t, build(t))
+	for i := range 5 {
+		if a := s.send(s.request("POST", fmt.Sprintf("/o?bucket=bucket-%d", i), "a")); a.status != 201 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	a := s.send(s.request("POST", "/o?bucket=another", "a"))
+	const want = "storage.tenant_buckets limits the buckets of the tenant: needed 1, left 0. The request changed nothing."
+	if p := parse[wire.Problem](t, a); a.status != 403 || p.Code != "limits_exceeded" || p.Detail != want {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
 // TestCompressedUploads: the address is that of the decompressed content.
 func TestCompressedUploads(t *testing.T) {
 	s := serve(t, build(t))

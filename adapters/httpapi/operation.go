@@ -141,7 +141,7 @@ func (k *call) decide(parent context.Context, ask func(context.Context) (event.R
 	case reply.Problem == event.BadRequest && reply.Item > 0: // all else that is wrong with an item was found before
 		return &refusal{problem: reply.Problem, item: int(reply.Item), detail: "ref: is the ref of an earlier item of this batch"}
 	default:
-		return &refusal{problem: reply.Problem, nonce: reply.Nonce, item: int(reply.Item)}
+		return &refusal{problem: reply.Problem, nonce: reply.Nonce, item: int(reply.Item), detail: reply.Shortage.Detail()}
 	}
 	if reply.Replayed {
 		k.identify()

@@ -74,9 +74,6 @@ func recordUsage(k *call) error {
 		reply, ok = k.Node.Execute(ctx, in)
 		return reply, ok
 	})
-	if r, ok := errors.AsType[*refusal](err); ok && reply.Shortage.Limit != event.NoUsageLimit {
-		r.detail = reply.Shortage.Detail()
-	}
 	if report, ok := k.Usage.ReportAt(reply.Position); ok && err == nil {
 		k.Meter.Usage(uint64(report.Recorded), uint64(report.Duplicate), uint64(report.Late))
 	}

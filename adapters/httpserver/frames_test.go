@@ -98,9 +98,11 @@ func TestFloodsAreClosed(t *testing.T) {
 		for sent < manyFrames && flood.next(f, sent) == nil {
 			sent++
 		}
-		if _ = f.conn.Close(); sent == manyFrames || ended.Load() != before+1 {
-			t.Errorf("%s: %d were sent, %d connections were closed for it", flood.name, sent, ended.Load()-before)
+		if sent == manyFrames {
+			t.Fatalf("%s: all frames were sent", flood.name)
 		}
+		until(func() bool { return ended.Load() != before }) // the client may see the end first
+		_ = f.conn.Close()
 	}
 }
 

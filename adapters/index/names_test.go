@@ -33,7 +33,7 @@ type objects struct {
 func newObjects(pick chance) *objects {
 	all := storage.Usage{Bytes: 1 << 40, Objects: 1 << 20}
 	return &objects{world: newWorld(pick), at: 1_000_000, want: map[string]index.ObjectName{}, uploads: map[storage.UploadID]string{}, made: map[string]types.Time{},
-		plane: storage.New(storage.Limits{Objects: 200, Holdings: 200, Buckets: 9, Uploads: 99, Parts: 9, TenantQuota: all, BucketQuota: all}, 1)}
+		plane: storage.New(storage.Limits{Objects: 200, Holdings: 200, Buckets: 9, Uploads: 99, Parts: 9, TenantBuckets: 9, TenantUploads: 99, TenantParts: 9, TenantQuota: all, BucketQuota: all}, 1)}
 }
 
 func (o *objects) Record() *record.Record { return &o.rec }

@@ -98,6 +98,28 @@ func (p part) reborn(pane *pane) (bool, error) {
 	return r.Kind == record.Restored && r.Journal == p.start.journal && r.Upto+1 == p.start.first && r.Root == p.start.prev, nil
 }
 
+// named returns the journal that the first frame of a segment names: the first one of a run or of a restore does. Inside reports
+// that the frame is whole and names none.
+func (p part) named(fsys fs.FS) (whose types.JournalID, inside bool, err error) {
+	pane, err := openPane(fsys, p.name, sparse)
+	if err != nil {
+		return 0, false, err
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
+	first, err := pane.item(startItem + batchItem)
+	if err != nil || first.magic != frameMagic {
+		return 0, false, err
+	}
+	var r record.Record
+	if _, bad := record.Read(first.payload, 0, &r); bad != nil {
+		return 0, false, nil //nolint:nilerr // then it names none
+	}
+	if r.Kind == record.Started || r.Kind == record.Restored {
+		return r.Journal, false, nil
+	}
+	return 0, true, nil
+}
+
 // marks returns the last frame that a segment proves durable.
 func (p part) marks(pane *pane) (known types.LSN, err error) {
 	if err = p.look(pane); err != nil {

@@ -80,6 +80,15 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	var lost error = &Damage{segmentName(j.table.oldest()), 0, 1, lsn, missing}
 	for _, p := range places {
 		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.knownDurable
+		if p.whose == 0 {
+			if p.whose, err = j.owner(p.at); err != nil {
+				return record.Sealed{}, err
+			}
+		}
+		if p.whose == 0 {
+			lost = &Damage{segmentName(p.number), 0, lsn, lsn, "its start is damaged: its journal is unknown"}
+			continue
+		}
 		s, err := j.read(p, lsn)
 		if len(s.Body) > 0 && err != nil && j.follows(&s, back) {
 			return s, nil

@@ -1,7 +1,6 @@
 package journalfile
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"sort"
@@ -30,10 +29,11 @@ type table struct {
 // it.
 type shelved struct {
 	number uint32
-	looked bool      // its start was read
-	foul   bool      // missing or of another journal
-	first  types.LSN // 0: unknown
-	whose  types.JournalID
+	looked bool            // its start was read
+	foul   bool            // missing or of another journal
+	first  types.LSN       // 0: unknown
+	whose  types.JournalID // 0: its start is damaged, and its first frame does not name it
+	inside bool            // whose is 0, and the first frame is whole: the journal is that of the segment before
 	spots  []spot
 }
 
@@ -46,11 +46,12 @@ type spot struct {
 // A place is a segment in which a frame may be.
 type place struct {
 	number uint32
-	first  types.LSN // of the segment
-	whose  types.JournalID
-	spot   spot // the last one before the frame, if there is one
-	sound  bool // the next segment proves that all frames up to this one were durable
-	last   bool // the last segment
+	first  types.LSN       // of the segment
+	whose  types.JournalID // 0: as shelved
+	at     int             // in the table
+	spot   spot            // the last one before the frame, if there is one
+	sound  bool            // the next segment proves that all frames up to this one were durable
+	last   bool            // the last segment
 }
 
 func (t *table) size() int      { return len(t.segments) }
@@ -110,11 +111,7 @@ func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 		if s.foul {
 			continue
 		}
-		p := place{number: s.number, first: s.first, whose: s.whose}
-		for later := n; p.whose == 0 && later < len(j.table.segments); later++ { // its start is damaged
-			p.whose = j.table.segments[later].whose
-		}
-		p.whose = cmp.Or(p.whose, j.id)
+		p := place{number: s.number, first: s.first, whose: s.whose, at: n}
 		p.last = n == len(j.table.segments)-1
 		p.sound = n == next-1 && !p.last
 		if i := sort.Search(len(s.spots), func(i int) bool { return s.spots[i].lsn > lsn }); i > 0 {
@@ -170,12 +167,64 @@ func (j *Journal) first(n int) (types.LSN, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
+	whose, inside := p.start.journal, false
 	if s.foul = err != nil; s.foul {
 		p.first = 0
+	} else if !p.whole {
+		if whose, inside, err = p.named(j.fs); err != nil {
+			return 0, err
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.segments[n].looked, t.segments[n].foul, t.segments[n].first = true, s.foul, p.first
-	t.segments[n].whose = p.start.journal
+	t.segments[n].whose, t.segments[n].inside = whose, inside
 	return p.first, nil
+}
+
+// owner returns the journal of a segment whose start is damaged, and whose first frame does not name it: that of the segments
+// around it, if they agree or a whole first frame shows that none begins there; 0: unknown.
+func (j *Journal) owner(n int) (types.JournalID, error) {
+	before, _, err := j.nearest(n, -1)
+	if err != nil {
+		return 0, err
+	}
+	after, next, err := j.nearest(n, 1)
+	if err != nil {
+		return 0, err
+	}
+	j.table.mu.RLock()
+	inside := j.table.segments[n].inside
+	j.table.mu.RUnlock()
+	switch {
+	case before == after, before != 0 && inside:
+		return before, nil
+	case before == 0 && !(next.whole && reborn(j.fs, next)):
+		return after, nil
+	}
+	return 0, nil
+}
+
+// nearest returns the journal of the nearest segment before (step -1) or after (1) the n-th that has one, and that segment. Behind
+// the last one, it is the journal that is open; before the first one, none.
+func (j *Journal) nearest(n, step int) (whose types.JournalID, p part, err error) {
+	for n += step; n >= 0; n += step {
+		j.table.mu.RLock()
+		end := n == len(j.table.segments)
+		j.table.mu.RUnlock()
+		if end {
+			return j.id, part{}, nil
+		}
+		if _, err := j.first(n); err != nil {
+			return 0, p, err
+		}
+		j.table.mu.RLock()
+		s := j.table.segments[n]
+		j.table.mu.RUnlock()
+		if s.whose != 0 {
+			p.name = segmentName(s.number)
+			return s.whose, p, p.survey(j.fs)
+		}
+	}
+	return 0, p, nil
 }

@@ -55,7 +55,8 @@ type Config struct {
 // A Recorder counts requests and has the node record them. Count may be called concurrently.
 type Recorder struct {
 	Config
-	mu      sync.Mutex
+	waiting atomic.Int64 // requests that were counted and have no outcome
+	mu      sync.Mutex   // guards what follows
 	meter   *accounting.Meter
 	failing bool // the last flush lost usage, or may have
 }
@@ -67,11 +68,21 @@ func New(c Config) *Recorder {
 
 // Count counts a request that has ended.
 func (m *Recorder) Count(r accounting.Request) {
+	m.waiting.Add(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.meter.Add(r) {
-		m.Ended(Lost, 1)
+		m.end(Lost, 1)
 	}
+}
+
+// Waiting returns the number of requests that were counted and have no outcome yet: a crash loses them.
+func (m *Recorder) Waiting() int64 { return m.waiting.Load() }
+
+// end gives requests an outcome.
+func (m *Recorder) end(o Outcome, requests uint64) {
+	m.waiting.Add(-int64(requests))
+	m.Ended(o, requests)
 }
 
 // Run records what was counted each interval until ctx ends. It ends after the flush that is in progress, which hard
@@ -111,7 +122,7 @@ func (m *Recorder) Close(ctx context.Context) {
 		lost += u.Requests
 	}
 	if lost > 0 {
-		m.Ended(Lost, lost)
+		m.end(Lost, lost)
 		m.Log.Warn("metered usage is lost: the node had no room for it before it stopped", "lost", lost)
 	}
 }
@@ -126,10 +137,10 @@ func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage, l *lo
 	r, ok := m.Execute(ctx, &u.Command)
 	switch {
 	case ok && r.Problem == event.None:
-		m.Ended(Recorded, u.Requests)
+		m.end(Recorded, u.Requests)
 		return true
 	case ok && r.Problem == event.OutcomeUnknown:
-		m.Ended(Unknown, u.Requests)
+		m.end(Unknown, u.Requests)
 		l.unknown.Add(u.Requests)
 		return true
 	case ok && (r.Problem == event.UsageCapacity || isForever(r.Problem)):
@@ -165,7 +176,7 @@ func (m *Recorder) later(u *accounting.MeteredUsage, l *losses) {
 // lose counts lost requests.
 func (m *Recorder) lose(requests uint64, l *losses) {
 	if requests > 0 {
-		m.Ended(Lost, requests)
+		m.end(Lost, requests)
 		l.lost.Add(requests)
 	}
 }

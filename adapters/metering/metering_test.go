@@ -106,6 +106,9 @@ func TestEachRequestIsCountedOnce(t *testing.T) {
 	if ended[metering.Recorded] != n.recorded || ended[metering.Unknown] != n.unsure || n.recorded+n.unsure+ended[metering.Lost] != total {
 		t.Errorf("%d requests: recorded %d, unknown %d; the recorder has %v", total, n.recorded, n.unsure, ended)
 	}
+	if got := m.Waiting(); got != 0 {
+		t.Errorf("%d requests wait", got)
+	}
 	for _, o := range []metering.Outcome{metering.Recorded, metering.Unknown, metering.Lost} {
 		if ended[o] == 0 {
 			t.Errorf("never %s", o)
@@ -146,6 +149,9 @@ func TestTenantWithoutRoom(t *testing.T) {
 	}
 	if want := uint64(metering.MaxRows - metering.MaxTenantRows); ended[metering.Lost] != want {
 		t.Errorf("%d requests are lost, want %d", ended[metering.Lost], want)
+	}
+	if got := m.Waiting(); got != metering.MaxTenantRows {
+		t.Errorf("%d requests wait, want %d", got, metering.MaxTenantRows)
 	}
 	m.Count(request(2, "r"))
 	m.Flush(t.Context())

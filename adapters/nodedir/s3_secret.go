@@ -27,10 +27,19 @@ type S3Secret [32]byte
 // ErrSecret reports a file that is not an S3 secret.
 var ErrSecret = errors.New("must contain 64 hexadecimal digits; remove it to create another one, which changes all secret access keys")
 
+// S3SecretPath returns the path of the S3 secret of a directory.
+func S3SecretPath(dir string) string { return filepath.Join(dir, secretName) }
+
+// HasS3Secret reports whether a directory has an S3 secret, or something in its place.
+func HasS3Secret(dir string) bool {
+	_, err := os.Lstat(S3SecretPath(dir))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
 // OpenS3Secret reads the S3 secret of a directory, or creates it. It is durable when OpenS3Secret returns. Its errors
 // are ErrSecret, ErrShared if others than the owner may read the file, or that of the file system.
 func OpenS3Secret(dir string, random io.Reader) (s S3Secret, err error) {
-	path := filepath.Join(dir, secretName)
+	path := S3SecretPath(dir)
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createS3Secret(dir, random)

@@ -72,6 +72,14 @@ func DiskProblem(err error) (p event.Problem, full bool) {
 	return event.Unavailable, false
 }
 
+// ReadProblem returns the problem of an object that could not be read.
+func ReadProblem(err error) event.Problem {
+	if errors.Is(err, objectstore.ErrUnavailable) {
+		return event.Unavailable
+	}
+	return event.ObjectUnreadable
+}
+
 // CheckIntact returns why the file of an object does not have its content. An upload of the same content
 // then replaces the file.
 func CheckIntact(ctx context.Context, contents *objectstore.Store, a storage.Address, row storage.Object) error {

@@ -15,6 +15,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/chaos/world"
 	"macronode/core/digest"
 	"macronode/core/placement"
@@ -71,7 +72,7 @@ func (w *copies) start(c objectstore.Copies) {
 	var list []objectstore.Provider
 	for i, d := range w.devices {
 		name := fmt.Sprintf("disk%d", i)
-		list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Dir: d})
+		list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Port: provider.Dir{FS: d}})
 	}
 	w.Store = objectstore.NewCopies(list, c, limits)
 	w.OnDefect(func(o storage.Stored) { w.defects = append(w.defects, o) })

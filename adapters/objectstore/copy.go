@@ -61,7 +61,7 @@ func (u *Upload) copy(x *Object, o storage.Stored, syncDir bool) error {
 // Flush makes the names of all copies durable.
 func (s *Store) Flush() (err error) {
 	for _, p := range s.providers {
-		err = errors.Join(err, p.Dir.SyncDir())
+		err = errors.Join(err, p.Port.Flush())
 	}
 	return err
 }
@@ -72,18 +72,18 @@ func (s *Store) Flush() (err error) {
 func (s *Store) Repair(o storage.Stored, i int, pace func(bytes int) error) error {
 	s.setRepairs(o.File, true)
 	defer s.setRepairs(o.File, false)
-	order := s.table.Order(uint64(o.File), s.healthy())
+	order := s.order(o.File)
 	x := &Object{store: s, order: order.Without(i)}
 	if err := x.open(o); err != nil {
 		return &SourceError{err}
 	}
 	defer x.Close()
 	x.pace = pace
-	u := &Upload{store: s, file: o.File, silent: true}
-	u.one[0].provider = s.providers[i]
+	u := &Upload{store: s, file: o.File, silent: true, replaces: true}
+	u.one[0].member = s.providers[i]
 	u.targets = u.one[:]
 	for _, part := range [...]string{partSuffix, nodesSuffix + partSuffix} { // of an upload that a crash ended
-		if err := s.providers[i].Dir.Remove(number(o.File) + part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := s.providers[i].Port.Remove(number(o.File) + part); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return s.providers[i].note(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
@@ -16,15 +17,16 @@ type Object struct {
 	*content // of the copy that is read
 
 	store *Store
+	away  error                          // of a copy that cannot be reached now; nil: there was none
 	order placement.Order                // in which copies are tried
 	at    int                            // the place of the copy that is read
 	stuck [placement.MaxProviders]uint64 // 1 + the offset at which each place failed; 0: it has not failed
 }
 
 // Get opens an object. ErrGone reports that its file is not there: the object was deleted meanwhile, or the
-// file is lost in all providers.
+// file is lost in all providers. ErrAbsent reports that the only directory is not there.
 func (s *Store) Get(a storage.Address, o storage.Object) (*Object, error) {
-	x := &Object{store: s, order: s.table.Order(uint64(o.File), s.healthy())}
+	x := &Object{store: s, order: s.order(o.File)}
 	if err := x.open(storage.Stored{Address: a, Object: o}); err != nil {
 		return nil, err
 	}
@@ -46,14 +48,31 @@ func (o *Object) open(row storage.Stored) error {
 			failed, defect = err, true
 		}
 		o.stuck[o.at] = 1
+		o.noteAway(err)
 	}
-	return failed
+	return o.failure(failed)
+}
+
+// noteAway keeps the error of a copy that cannot be reached now.
+func (o *Object) noteAway(err error) {
+	if errors.Is(err, ErrUnavailable) {
+		o.away = err
+	}
+}
+
+// failure returns why no copy can be read: that one cannot be reached now is more than that another one is bad.
+func (o *Object) failure(err error) error {
+	if o.away != nil && !errors.Is(err, ErrUnavailable) {
+		return errors.Join(o.away, err)
+	}
+	return err
 }
 
 // lacksCopy reports whether copies are missing in the providers that were tried in vain. A copy may be elsewhere if there are more
-// providers than copies.
+// providers than copies. The first providers are those that Choose prefers only if none is far.
 func (o *Object) lacksCopy() bool {
-	return o.at > 0 && (o.order.Len() == o.store.copies.Count || o.at >= o.store.copies.Count)
+	count := o.store.copies.Count
+	return o.at > max(0, o.order.Len()-count) || o.store.far == 0 && o.at >= count
 }
 
 // Close closes the files of o.
@@ -61,7 +80,7 @@ func (o *Object) Close() { o.content.close() }
 
 // WriteRange passes length bytes from off to send, in parts of at most one group, each of which was verified. Both lie
 // within the object. send must not keep its argument. A part that cannot be read from one copy is read from another. WriteRange
-// returns the error of send, ErrDamaged, or that of a read.
+// returns the error of send, ErrDamaged, ErrUnavailable, or that of a read.
 func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 	var stopped error
 	forward := func(part []byte) error {
@@ -76,7 +95,7 @@ func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 			return err
 		}
 		if !o.next(off, err) {
-			return err
+			return o.failure(err)
 		}
 	}
 }
@@ -85,6 +104,7 @@ func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 func (o *Object) next(off uint64, err error) bool {
 	row := storage.Stored{Address: o.address, Object: o.row}
 	_ = o.store.providers[o.order.At(o.at)].note(err)
+	o.noteAway(err)
 	o.store.defect(row)
 	o.stuck[o.at] = off + 1
 	for n := 1; n < o.order.Len(); n++ {
@@ -94,6 +114,7 @@ func (o *Object) next(off uint64, err error) bool {
 		}
 		c, err := o.store.providers[o.order.At(at)].open(row)
 		if err != nil {
+			o.noteAway(err)
 			o.stuck[at] = off + 1
 			continue
 		}
@@ -119,7 +140,10 @@ type content struct {
 }
 
 // open opens a copy.
-func (p *provider) open(o storage.Stored) (c *content, err error) {
+func (p *member) open(o storage.Stored) (c *content, err error) {
+	if p.absent.Load() {
+		return nil, ErrAbsent
+	}
 	for _, l := range layouts(o.Size) {
 		if c, err = p.openAs(l, o.Address, o.Object); !errors.Is(err, ErrGone) {
 			return c, p.note(err)
@@ -129,8 +153,8 @@ func (p *provider) open(o storage.Stored) (c *content, err error) {
 }
 
 // openAs opens the files of an object that have a layout.
-func (p *provider) openAs(l layout, a storage.Address, o storage.Object) (*content, error) {
-	data, err := p.Dir.Open(name(a, o.File) + l.suffix())
+func (p *member) openAs(l layout, a storage.Address, o storage.Object) (*content, error) {
+	data, err := p.Port.Open(name(a, o.File) + l.suffix())
 	if err != nil {
 		return nil, gone(err)
 	}
@@ -140,7 +164,7 @@ func (p *provider) openAs(l layout, a storage.Address, o storage.Object) (*conte
 		x.nodes, x.nodesAt = data, o.Size
 		want += digest.NodeLen * (digest.Groups(o.Size) - 1)
 	case separateNodes:
-		if x.nodes, err = p.Dir.Open(name(a, o.File) + nodesSuffix); err != nil {
+		if x.nodes, err = p.Port.Open(name(a, o.File) + nodesSuffix); err != nil {
 			x.close()
 			return nil, gone(err)
 		}
@@ -174,6 +198,9 @@ func (o *content) writeRange(off, length uint64, send func([]byte) error) error 
 		return nil
 	}
 	r := digest.Range{Digest: digest.Value(o.address), Size: o.row.Size, First: off / digest.Group, Last: (max(end, 1) - 1) / digest.Group}
+	if s, ok := o.data.(provider.Sequential); ok {
+		s.Expect(r.First*digest.Group, min((r.Last+1)*digest.Group, o.row.Size))
+	}
 	buf := groups.Get().(*[digest.Group]byte)
 	defer groups.Put(buf)
 	ok, err := r.Verify(o.readNode, func(i uint64, valid func([]byte) bool) error {

@@ -30,7 +30,7 @@ func (s *Store) hold(how func(fs.Dir) (io.Closer, error)) (io.Closer, error) {
 	var held closers
 	var failed error
 	for _, p := range s.providers {
-		dir, ok := p.Dir.(fs.Dir)
+		dir, ok := p.Port.Local()
 		if !ok {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/core/placement"
 )
 
@@ -24,7 +25,7 @@ func TestPinCoversEachProvider(t *testing.T) {
 			}
 		}
 		dirs = append(dirs, dir)
-		list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Dir: dir})
+		list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Port: provider.Dir{FS: dir}})
 	}
 	s := objectstore.NewCopies(list, objectstore.Copies{Count: 2, Required: 1}, objectstore.Limits{})
 	free := func(open func() (interface{ Close() error }, error)) {

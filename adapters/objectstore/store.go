@@ -1,6 +1,6 @@
-// Package objectstore keeps the bytes of objects in files of one directory:
+// Package objectstore keeps the bytes of objects in files of providers:
 //
-//	upload:  N.part ──► fsync ──► ADDRESS-N.object ──► directory fsync ──► row ──► reply
+//	upload:  N.part ──► sync ──► ADDRESS-N.object ──► flush of its name ──► row ──► reply
 //	read:    row ──► ADDRESS-N.object, each group verified against the address ──► client
 //	collect: a file that no row names and no upload is writing ──► removed
 //
@@ -30,10 +30,10 @@ import (
 	"sync"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
-	"macronode/core/types"
 )
 
 // Errors of uploads and reads.
@@ -43,6 +43,9 @@ var (
 	ErrTooLong = errors.New("objectstore: longer than the largest object")
 	ErrDamaged = errors.New("objectstore: the file does not contain the object")
 	ErrGone    = errors.New("objectstore: the file is not there")
+
+	// ErrUnavailable reports a read that failed because a provider cannot be reached now. Its copy may be good.
+	ErrUnavailable = provider.ErrUnavailable
 )
 
 // Limits of a Store.
@@ -54,13 +57,14 @@ type Limits struct {
 
 // Store keeps the files of objects.
 type Store struct {
-	providers []*provider
+	providers []*member
 	table     placement.Table
+	far       placement.Set // the providers that are read last
 	copies    Copies
 	limits    Limits
 	appended  int // nodes that are appended to the content at most
 	defect    func(storage.Stored)
-	journal   types.JournalID // of the node that has claimed the directories; 0: none has
+	owner     Owner // the node that has claimed the directories; journal 0: none has
 
 	mu      sync.Mutex
 	next    storage.File
@@ -70,7 +74,7 @@ type Store struct {
 
 // New returns a store of the files in one directory. Recover must be called before its first upload.
 func New(dir fs.FS, l Limits) *Store {
-	return NewCopies([]Provider{{Provider: placement.Provider{Name: "local", Domain: "local", Weight: 1}, Dir: dir}}, Copies{Count: 1, Required: 1}, l)
+	return NewCopies([]Provider{{Provider: placement.Provider{Name: "local", Domain: "local", Weight: 1}, Port: provider.Dir{FS: dir}}}, Copies{Count: 1, Required: 1}, l)
 }
 
 // NewCopies returns a store of the files in several directories. There must be as many failure domains as copies.
@@ -78,9 +82,12 @@ func NewCopies(list []Provider, c Copies, l Limits) *Store {
 	s := &Store{copies: c, limits: l, appended: maxAppended, defect: func(storage.Stored) {},
 		uploads: map[storage.File]bool{}, repairs: map[storage.File]bool{}}
 	var places []placement.Provider
-	for _, p := range list {
+	for i, p := range list {
+		if p.Far {
+			s.far = s.far.With(i)
+		}
 		places = append(places, p.Provider)
-		s.providers = append(s.providers, &provider{Provider: p})
+		s.providers = append(s.providers, &member{Provider: p})
 	}
 	s.table = placement.New(places)
 	return s
@@ -98,13 +105,18 @@ func (s *Store) Recover() error {
 		return err
 	}
 	for _, names := range files {
-		for _, name := range names {
-			if f, ok := parseName(name); ok {
-				s.Reserve(f.file)
-			}
-		}
+		s.reserveAll(names)
 	}
 	return nil
+}
+
+// reserveAll reserves the numbers in the names of files.
+func (s *Store) reserveAll(names []string) {
+	for _, name := range names {
+		if f, ok := parseName(name); ok {
+			s.Reserve(f.file)
+		}
+	}
 }
 
 // Reserve makes later uploads have greater numbers than file. It is called with the greatest number of
@@ -130,7 +142,7 @@ func (s *Store) Uploads() int {
 }
 
 const (
-	partSuffix   = ".part"
+	partSuffix   = provider.DraftSuffix
 	nodesSuffix  = ".nodes"
 	objectSuffix = ".object"
 	numberLen    = 16 // hexadecimal digits
@@ -221,8 +233,11 @@ func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collec
 }
 
 // collectIn collects the files of one provider whose numbers are not beyond newest.
-func (s *Store) collectIn(p *provider, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) error {
-	names, err := p.Dir.List()
+func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) error {
+	if err := s.checkClaimed(p); err != nil { // the files of another directory are not removed
+		return fmt.Errorf("list objects: %w", p.note(err))
+	}
+	names, err := p.Port.List()
 	if err != nil {
 		return fmt.Errorf("list objects: %w", p.note(err))
 	}
@@ -233,7 +248,7 @@ func (s *Store) collectIn(p *provider, newest storage.File, live func(storage.Ad
 			continue
 		}
 		size := p.size(n)
-		if err := p.Dir.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := p.Port.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("remove a file without an object: %w", p.note(err))
 		}
 		c.Files++

@@ -31,11 +31,12 @@ type Upload struct {
 	address   storage.Address     // after Store
 	stored    bool
 	silent    bool // a lack of copies is not reported
+	replaces  bool // a copy that is there
 }
 
 // A target is a copy on its way to a provider.
 type target struct {
-	*provider
+	*member
 	data, nodes fs.File // nodes is nil unless the nodes have a file of their own
 	err         error   // the first failure
 	renamed     bool
@@ -59,8 +60,11 @@ func (s *Store) Begin() (*Upload, error) {
 func (u *Upload) choose() {
 	s := u.store
 	if len(s.providers) == 1 {
-		u.one[0].provider = s.providers[0]
+		u.one[0].member = s.providers[0]
 		u.targets = u.one[:]
+		if s.providers[0].absent.Load() {
+			u.err = ErrAbsent
+		}
 		return
 	}
 	healthy, chosen := s.healthy(), placement.Set(0)
@@ -68,7 +72,7 @@ func (u *Upload) choose() {
 	add := func(n int, usable placement.Set) {
 		order := s.table.Choose(uint64(u.file), n-len(u.targets), usable, chosen)
 		for i := range order.Len() {
-			u.targets = append(u.targets, target{provider: s.providers[order.At(i)]})
+			u.targets = append(u.targets, target{member: s.providers[order.At(i)]})
 			chosen = chosen.With(order.At(i))
 		}
 	}
@@ -185,7 +189,7 @@ func (u *Upload) flush() {
 // beginFile makes the file of the content.
 func (u *Upload) beginFile(t *target) (err error) {
 	if t.data == nil {
-		t.data, err = t.Dir.Create(number(u.file) + partSuffix)
+		t.data, err = t.Port.Create(number(u.file) + partSuffix)
 	}
 	return err
 }
@@ -205,7 +209,7 @@ func (u *Upload) content() []byte {
 
 // checkSpace keeps the reserve of the disk free.
 func (u *Upload) checkSpace(t *target) error {
-	free, err := t.Dir.Free()
+	free, err := t.Port.Free()
 	if err == nil && free < u.store.limits.Reserve+freeCheck {
 		err = ErrNoSpace
 	}
@@ -230,7 +234,7 @@ func (u *Upload) flushNodes() {
 
 func (u *Upload) writeNodes(t *target) (err error) {
 	if t.nodes == nil {
-		t.nodes, err = t.Dir.Create(number(u.file) + nodesSuffix + partSuffix)
+		t.nodes, err = t.Port.Create(number(u.file) + nodesSuffix + partSuffix)
 	}
 	if err == nil {
 		_, err = t.nodes.WriteAt(u.pending, u.nodeBytes)
@@ -316,18 +320,26 @@ func (u *Upload) finish(t *target, syncDir bool) error {
 		}
 	}
 	if t.nodes != nil {
-		if err := t.Dir.Rename(number(u.file)+nodesSuffix+partSuffix, name(u.address, u.file)+nodesSuffix); err != nil {
+		if err := u.publish(t, number(u.file)+nodesSuffix+partSuffix, name(u.address, u.file)+nodesSuffix); err != nil {
 			return err
 		}
 	}
-	if err := t.Dir.Rename(number(u.file)+partSuffix, name(u.address, u.file)+u.layout().suffix()); err != nil {
+	if err := u.publish(t, number(u.file)+partSuffix, name(u.address, u.file)+u.layout().suffix()); err != nil {
 		return err
 	}
 	t.renamed = true
 	if !syncDir {
 		return nil
 	}
-	return t.Dir.SyncDir()
+	return t.Port.Flush()
+}
+
+// publish gives a file its name.
+func (u *Upload) publish(t *target, draft, name string) error {
+	if u.replaces {
+		return t.Port.Replace(draft, name)
+	}
+	return t.Port.Put(draft, name)
 }
 
 // Done ends the upload after its outcome is known. A file that no row names is removed by the collector;
@@ -358,17 +370,17 @@ func (u *Upload) removeFailed(t *target) {
 	}
 	// What cannot be removed is left to the collector.
 	if t.renamed {
-		_ = t.Dir.Remove(name(u.address, u.file) + u.layout().suffix())
+		_ = t.Port.Remove(name(u.address, u.file) + u.layout().suffix())
 		if t.nodes != nil {
-			_ = t.Dir.Remove(name(u.address, u.file) + nodesSuffix)
+			_ = t.Port.Remove(name(u.address, u.file) + nodesSuffix)
 		}
 		return
 	}
 	if t.data != nil {
-		_ = t.Dir.Remove(number(u.file) + partSuffix)
+		_ = t.Port.Remove(number(u.file) + partSuffix)
 	}
 	if t.nodes != nil {
-		_ = t.Dir.Remove(number(u.file) + nodesSuffix + partSuffix)
+		_ = t.Port.Remove(number(u.file) + nodesSuffix + partSuffix)
 	}
 }
 

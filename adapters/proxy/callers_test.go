@@ -12,7 +12,7 @@ import (
 	"macronode/core/types"
 )
 
-// A groupRecorder records the group of callers and the tenant of each request.
+// A groupRecorder records the group of callers and the caller of each request.
 type groupRecorder struct {
 	recorder
 	mu     sync.Mutex
@@ -21,20 +21,20 @@ type groupRecorder struct {
 
 type group struct {
 	callers event.Callers
-	tenant  types.Tenant
+	caller  event.CallerID
 }
 
 func (r *groupRecorder) Pick(in event.Pick) event.Picked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.groups = append(r.groups, group{in.Callers, in.Tenant})
+	r.groups = append(r.groups, group{in.Callers, in.Caller})
 	return event.Picked{NoEndpoint: event.NoEndpointCircuitOpen}
 }
 
 // TestGroupOfCallersIsPicked: a request without a key, and each part of its response, is picked for
-// anonymous callers, any other for authenticated callers, and for its tenant.
+// anonymous callers, any other for authenticated callers, and each for its peer or tenant.
 func TestGroupOfCallersIsPicked(t *testing.T) {
-	for class, want := range map[types.Class]group{types.ClassInternal: {event.Authenticated, 7}, types.ClassAuthed: {event.Authenticated, 7}, types.ClassAnon: {event.Anonymous, 0}} {
+	for class, want := range map[types.Class]group{types.ClassInternal: {event.Authenticated, 7}, types.ClassAuthed: {event.Authenticated, 7}, types.ClassAnon: {event.Anonymous, 7}} {
 		port := new(groupRecorder)
 		p := newFailingProxy(t, port, HTTP1, syscall.ECONNREFUSED)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

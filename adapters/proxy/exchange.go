@@ -142,7 +142,7 @@ func (t *exchange) timeLeft() time.Duration {
 
 // serveAttempts attempts the request until it is answered or may not be retried.
 func (t *exchange) serveAttempts(modify func(*http.Request)) {
-	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Idempotent: isIdempotent(t.r.Method), Callers: event.CallersOf(t.trace.Flow.Class), Tenant: event.TenantOf(t.trace.Flow)})
+	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Idempotent: isIdempotent(t.r.Method), Callers: event.CallersOf(t.trace.Flow.Class), Caller: event.CallerOf(t.trace.Flow)})
 	for {
 		to := t.config.Endpoints.at(t.route.Upstream, picked.Endpoint)
 		t.upstream.startAttempt(picked, to)

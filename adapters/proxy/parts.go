@@ -131,7 +131,7 @@ func failedPart(problem event.Problem, s FailureReason, status int) partResult {
 
 // fetchPart reads a part, with as many attempts as its upstream allows.
 func (p *Proxy) fetchPart(ctx context.Context, r *http.Request, of *Part, isClientDeadline bool, by types.Flow, upstream *UpstreamTrace) partResult {
-	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Idempotent: true, Callers: event.CallersOf(by.Class), Tenant: event.TenantOf(by)})
+	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Idempotent: true, Callers: event.CallersOf(by.Class), Caller: event.CallerOf(by)})
 	for {
 		to := p.config.Endpoints.at(of.Upstream, picked.Endpoint)
 		upstream.startAttempt(picked, to)

@@ -35,6 +35,13 @@ func (f *Follower) Quarantined(id types.LaneID, each func(export.Quarantined) bo
 	f.exports().Rows(id, each)
 }
 
+// Sink returns the last frame whose items a sink does not get; 0: it gets all. It returns false if the sink was not seen.
+func (f *Follower) Sink(name string) (after types.LSN, known bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.exports().Sink([]byte(name))
+}
+
 // LaneRows returns the numbers of lanes and of quarantined positions.
 func (f *Follower) LaneRows() (lanes, rows int) {
 	f.mu.RLock()

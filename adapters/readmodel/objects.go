@@ -85,6 +85,14 @@ func (f *Follower) HasFile(a storage.Address, file storage.File) bool {
 	return ok && o.File == file
 }
 
+// HasObjects reports whether there is an object.
+func (f *Follower) HasObjects() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	_, physical := f.storage().Totals()
+	return physical.Objects > 0
+}
+
 // Objects lists at most limit objects from a position on, and returns the next position.
 func (f *Follower) Objects(from uint32, limit int) (list []storage.Stored, next uint32, done bool) {
 	f.mu.RLock()

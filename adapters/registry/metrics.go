@@ -155,6 +155,7 @@ var Metrics = []Metric{
 	{Name: "late_events_total", Type: Counter, Help: "Recorded usage events that came after the seal of their window. They are in a correction."},
 	{Name: "metered_requests_total", Type: Counter, Help: "Requests that the node metered, by outcome: recorded; lost, because there was no room or the node rejects them for ever; unknown, recorded or not.",
 		Labels: []Label{{"outcome", []string{"recorded", "lost", "unknown"}}}},
+	{Name: "metered_requests_waiting", Type: Gauge, Help: "Metered requests that are not recorded yet: those of the last interval, and those that the node rejects for now. A crash loses them.", Sampled: true},
 	{Name: "usage_rows", Type: Gauge, Help: "Rows of usage that are not sealed.", Sampled: true},
 	{Name: "usage_streams", Type: Gauge, Help: "Dimensions of all tenants that ever had usage.", Sampled: true},
 	{Name: "usage_seal_lag_seconds", Type: Gauge, Help: "Time since the seal of the oldest window that is due and not sealed; 0 if there is none.", Sampled: true},

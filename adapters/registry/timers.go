@@ -4,9 +4,15 @@ package registry
 // one timer for it.
 var Timers = []Timer{
 	{"adapters/audit.Log.wait.due", "queued audit lines are written", "Limits.Every, 1 s"},
+	{"adapters/bucket.Bucket.attempt.wait", "a request to a bucket is sent again", "50 ms to 100 ms"},
+	{"adapters/bucket.Bucket.call.ctx", "a request to a bucket is cancelled, with all attempts", "1 s, or 5 s for a change or a list; a put has 1 s more for each 4 MiB"},
+	{"adapters/bucket.Bucket.dialTLS.ctx", "a connection to a bucket is abandoned", "2 s"},
+	{"adapters/bucket.sending.stall", "a put is cancelled: the server does not take its content, or does not store it", "5 s; after the last byte 1 s more for each 64 MiB"},
+	{"adapters/bucket.stream.timer", "a read from a bucket is cancelled", "1 s until its first byte, and for each part; 1 s more for each MiB of a part"},
 	{"adapters/client.Client.attempt.ctx", "an attempt of the client is cancelled", "the client's setting"},
 	{"adapters/client.Client.readStream.silence", "the client treats a stream without data as broken", "the client's setting"},
 	{"adapters/client.sleep.t", "the client sends the request again", "the client's setting"},
+	{"adapters/export.natsSink.Deliver.ctx", "an attempt to publish an item is cancelled", "60 s"},
 	{"adapters/export.postgres.Deliver.ctx", "an attempt to insert an item is cancelled", "60 s"},
 	{"adapters/export.receiver.send.ctx", "an attempt to deliver an item is cancelled", "60 s"},
 	{"adapters/export.receiver.send.late", "the body of a response is not read further; its status decides", "1 s"},

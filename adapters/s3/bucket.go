@@ -104,10 +104,10 @@ func createBucket(c *call) error {
 	case event.PreconditionFailed:
 		return errBucketExists.with("BucketName", c.target.bucket)
 	case event.CapacityExceeded:
-		return errTooManyBuckets
+		return errTooManyBuckets.saying(reply.Shortage.Detail())
 	default:
 	}
-	if err := c.answer(reply.Problem, errInternal); err != nil {
+	if err := c.answer(reply, errInternal); err != nil {
 		return err
 	}
 	c.Header()["Location"] = []string{"/" + c.target.bucket}

@@ -9,9 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-
-	"macronode/core/command"
-	"macronode/core/event"
 )
 
 func TestBuckets(t *testing.T) {
@@ -149,11 +146,38 @@ func TestImplicitBucket(t *testing.T) {
 	}
 }
 
-func TestTooManyBuckets(t *testing.T) {
+// TestLimitsOfTenantAreNamed: a request that exceeds a limit of the tenant names its key, and another tenant is not
+// concerned.
+func TestLimitsOfTenantAreNamed(t *testing.T) {
 	w := newWorld(t)
-	w.quiet().decide = func(command.Command) event.Problem { return event.CapacityExceeded }
-	_, err := w.client("ALL").CreateBucket(context.Background(), &sdk.CreateBucketInput{Bucket: aws.String(bucketName)})
-	if codeOf(err) != "400 TooManyBuckets" {
+	c, ctx := w.client("ALL"), context.Background()
+	create := func(i int) error {
+		_, err := c.CreateBucket(ctx, &sdk.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("bucket-%d", i))})
+		return err
+	}
+	for i := range planeLimits.TenantBuckets {
+		if err := create(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := create(99)
+	if codeOf(err) != "400 TooManyBuckets" || !strings.Contains(err.Error(), "storage.tenant_buckets limits the buckets of the tenant: needed 1, left 0.") {
+		t.Error(err)
+	}
+	begin := func() error {
+		_, err := c.CreateMultipartUpload(ctx, &sdk.CreateMultipartUploadInput{Bucket: aws.String("bucket-0"), Key: aws.String("a")})
+		return err
+	}
+	for range planeLimits.TenantUploads {
+		if err := begin(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err = begin()
+	if codeOf(err) != "403 QuotaExceeded" || !strings.Contains(err.Error(), "storage.multipart.tenant_uploads limits the uploads in parts of the tenant: needed 1, left 0,") {
+		t.Error(err)
+	}
+	if _, err := w.client("OTHER").CreateBucket(ctx, &sdk.CreateBucketInput{Bucket: aws.String("others")}); err != nil {
 		t.Error(err)
 	}
 }

@@ -324,7 +324,7 @@ func (b *blanks) tick() {
 // finish answers with the object, or with an error.
 func (b *blanks) finish(reply event.Reply, err error) error {
 	if err == nil {
-		err = b.answer(reply.Problem, errNoUpload)
+		err = b.answer(reply, errNoUpload)
 	}
 	var f found
 	if err == nil {

@@ -92,7 +92,7 @@ func copyObject(c *call) error {
 		if reply.Problem == event.NotFound && c.Rows.HasBucket(c.tenant(), c.bucket.ID) {
 			continue // the source was deleted or replaced meanwhile
 		}
-		if err := c.answer(reply.Problem, errInternal); err != nil {
+		if err := c.answer(reply, errInternal); err != nil {
 			return err
 		}
 		return c.send(copyResult{LastModified: stamp(c.storedAt(reply)), ETag: f.etag(), checksumFields: f.checksumFields()})

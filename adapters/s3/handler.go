@@ -224,8 +224,8 @@ func (c *call) requireBucket() error {
 }
 
 // answer returns the error for a problem. absent is what NotFound means.
-func (c *call) answer(p event.Problem, absent error) error {
-	switch p {
+func (c *call) answer(reply event.Reply, absent error) error {
+	switch reply.Problem {
 	case event.None:
 		return nil
 	case event.NotFound:
@@ -234,7 +234,7 @@ func (c *call) answer(p event.Problem, absent error) error {
 		}
 		return absent
 	default:
-		return Problem(p, "")
+		return Problem(reply.Problem, reply.Shortage.Detail())
 	}
 }
 

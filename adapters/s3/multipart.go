@@ -38,7 +38,7 @@ func createUpload(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer(reply.Problem, errInternal); err != nil {
+	if err := c.answer(reply, errInternal); err != nil {
 		return err
 	}
 	if of := meta.checksum; of.algorithm != checksum.None {
@@ -105,7 +105,7 @@ func uploadPart(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer(reply.Problem, errNoUpload); err != nil {
+	if err := c.answer(reply, errNoUpload); err != nil {
 		return err
 	}
 	c.Header()["Etag"] = []string{quote(etagText(tag, storage.Address{}))}
@@ -163,7 +163,7 @@ func uploadPartCopy(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer(reply.Problem, errNoUpload); err != nil {
+	if err := c.answer(reply, errNoUpload); err != nil {
 		return err
 	}
 	at := stamp(c.storedAt(reply))
@@ -253,7 +253,7 @@ func abortUpload(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer(reply.Problem, errNoUpload); err != nil {
+	if err := c.answer(reply, errNoUpload); err != nil {
 		return err
 	}
 	return c.empty(http.StatusNoContent)

@@ -77,14 +77,20 @@ func (c *call) openContent(a storage.Address, row storage.Object) (*objectstore.
 	if errors.Is(err, objectio.ErrMoving) {
 		return nil, errUnavailable
 	}
+	if errors.Is(err, objectstore.ErrAbsent) {
+		return nil, errAbsent
+	}
 	return nil, c.damaged(a, err)
 }
 
-// damaged reports an object that the disk has lost or changed.
+// damaged reports an object that the disk has lost or changed, or that cannot be reached now.
 func (c *call) damaged(a storage.Address, err error) error {
-	c.Transfers.Damaged()
+	p := objectio.ReadProblem(err)
+	if p == event.ObjectUnreadable {
+		c.Transfers.Damaged()
+	}
 	c.Log.Error("object unreadable", "address", a.String(), "err", err)
-	return errUnreadable
+	return problemError(p)
 }
 
 // etag returns the entity tag of f, with its quotes.

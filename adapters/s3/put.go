@@ -50,7 +50,7 @@ func putObject(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.answer(reply.Problem, errInternal); err != nil {
+	if err := c.answer(reply, errInternal); err != nil {
 		return err
 	}
 	h := c.Header()
@@ -124,6 +124,8 @@ func (c *call) uploadError(err error) error {
 		return errTooLarge
 	case full:
 		return errSpace
+	case errors.Is(w.Err, objectstore.ErrAbsent):
+		return errAbsent
 	}
 	c.Log.Error("object not written", "request", c.RequestID(), "err", w.Err)
 	return errDisk

@@ -91,7 +91,7 @@ type world struct {
 	disk     fs.FS
 }
 
-var planeLimits = storage.Limits{Objects: 4096, Holdings: 4096, Buckets: 16, Uploads: 64, Parts: 256,
+var planeLimits = storage.Limits{Objects: 4096, Holdings: 4096, Buckets: 16, Uploads: 64, Parts: 256, TenantBuckets: 15, TenantUploads: 60, TenantParts: 200,
 	TenantQuota: storage.Usage{Bytes: 200 << 20, Objects: 4000}, BucketQuota: storage.Usage{Bytes: 100 << 20, Objects: 3000}}
 
 func newWorld(t testing.TB) *world {

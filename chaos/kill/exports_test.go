@@ -6,17 +6,22 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"macronode/adapters/adminapi"
+	"macronode/adapters/natstest"
 	"macronode/chaos/kill"
 	"macronode/core/types"
 )
 
-// TestKillExports kills the real binary while it delivers usage and movements to a receiver that fails, and to files. At the end
-// both have each item once after repeated ones are dropped, in order, and none is missing.
+// TestKillExports kills the real binary while it delivers usage and movements to a receiver that fails, to files, and to a server of
+// NATS that is restarted. At the end all have each item in order, and none is missing. The receiver and the files can have items
+// again, the stream of NATS has each item once.
 func TestKillExports(t *testing.T) {
 	binary, err := build()
 	if err != nil {
@@ -24,8 +29,11 @@ func TestKillExports(t *testing.T) {
 	}
 	r, out := kill.NewReceiver(*seed), filepath.Join(t.TempDir(), "out")
 	defer r.Close()
+	bus := natstest.New(t, nil)
+	bus.Create("items", nil)
 	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set",
-		fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"http","url":%q,"streams":["usage","wallet"]},{"name":"files","kind":"file","dir":%q,"streams":["usage","wallet"]}]`, r.URL, out)}}
+		fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"http","url":%q,"streams":["usage","wallet"]},{"name":"files","kind":"file","dir":%q,"streams":["usage","wallet"]},
+			{"name":"bus","kind":"nats","servers":["nats://%s"],"stream":"items","subject":"items","streams":["usage","wallet"]}]`, r.URL, out, bus.Address())}}
 	var all []*kill.UsageClient
 	for i := range uint64(4) {
 		all = append(all, kill.NewUsageClient(i+1))
@@ -43,6 +51,7 @@ func TestKillExports(t *testing.T) {
 		start(t, n)
 		killUnderLoad(t, n, all, &dice, func() {
 			issue()
+			bus.Restart()
 			if !r.AwaitAttempts(10) {
 				t.Errorf("no item is delivered: %s", n.Output())
 			}
@@ -61,15 +70,15 @@ func TestKillExports(t *testing.T) {
 	if err != nil {
 		t.Errorf("the receiver: %v", err)
 	}
-	files := inFiles(t, out)
+	files, messages := inFiles(t, out), inStream(t, bus)
 	for stream, head := range heads {
 		dimension, usage := strings.CutPrefix(stream, "usage/")
 		path := "/movements/default"
 		if usage {
 			path = "/slices/default/" + dimension
 		}
-		if got[path] != head || files[stream] != head {
-			t.Errorf("%s has %d items, the receiver %d, the files %d", stream, head, got[path], files[stream])
+		if got[path] != head || files[stream] != head || messages[stream] != head {
+			t.Errorf("%s has %d items, the receiver %d, the files %d, the stream %d", stream, head, got[path], files[stream], messages[stream])
 		}
 	}
 	if output, code := n.Stop(); code != 0 {
@@ -94,7 +103,7 @@ func awaitDelivered(t *testing.T, n *kill.Node) map[string]int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		heads, settled := map[string]int{}, len(is.Sinks) == 2 && open["usage_rows"] == 0
+		heads, settled := map[string]int{}, len(is.Sinks) == 3 && open["usage_rows"] == 0
 		for _, s := range is.Sinks {
 			settled = settled && s.Pending == 0 && s.Quarantined == 0 && s.InFlight == 0 && len(s.Lanes) == 3
 			for _, l := range s.Lanes {
@@ -128,6 +137,25 @@ func checkedSlices(t *testing.T, n *kill.Node, dimension string) (count int) {
 		}
 		cursor = "&cursor=" + page.Next
 	}
+}
+
+// inStream checks that the messages of each stream of items are in order, each once, and returns the last of each.
+func inStream(t *testing.T, bus *natstest.Server) map[string]int {
+	t.Helper()
+	last := map[string]int{}
+	bus.Messages("items", func(m *jetstream.RawStreamMsg) {
+		parts := strings.Split(m.Subject, ".") // items, journal, stream, tenant, and the dimension of usage, position
+		position, err := strconv.Atoi(parts[len(parts)-1])
+		stream := parts[2]
+		if len(parts) == 6 {
+			stream += "/" + parts[4]
+		}
+		if err != nil || position != last[stream]+1 {
+			t.Errorf("%s comes after %d", m.Subject, last[stream])
+		}
+		last[stream] = position
+	})
+	return last
 }
 
 // inFiles checks that the lines of each stream are in order once repeated ones are dropped, and returns the last of each.

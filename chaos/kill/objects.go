@@ -146,7 +146,7 @@ func (c *ObjectClient) Hold(ctx context.Context, n *Node) error {
 func ObjectFiles(data string, all []*ObjectClient) (files []string, contents int, err error) {
 	found, err := os.ReadDir(filepath.Join(data, "objects"))
 	for _, f := range found {
-		if !strings.HasSuffix(f.Name(), ".nodes") {
+		if !strings.HasSuffix(f.Name(), ".nodes") && f.Name() != "provider.id" {
 			files = append(files, f.Name())
 		}
 	}

@@ -26,7 +26,7 @@ func newReference(found *recall.Memory) reference {
 	much := new(big.Int).Lsh(big.NewInt(1), 100)
 	return reference{refmodel.New(ledger.Limits{Tenants: room, Accounts: room, Holdings: room, Assets: room,
 		Holds: room, TenantAccounts: room, TenantHoldings: room, TenantAssets: room, TenantHolds: room, AccountHolds: room,
-		HoldFor: types.MaxHoldDuration.Milliseconds(), Amount: much, Day: much, IssueDay: much, Supply: much}, found.Journal, found.Time)}
+		HoldFor: types.MaxHoldDuration.Milliseconds(), Amount: much, Day: much, IssueDay: much, Supply: much}, found)}
 }
 
 // Step makes a step of the model.

@@ -14,6 +14,8 @@ func exports() []Mutant {
 		one("the next position is sent before the answer", "a lane has one send at a time", "core/lanes/tenant.go", "m.lanes[p].stage = sent\n", "m.lanes[p].stage = sent\n\tm.lanes[p].acked += m.lanes[p].acked % 2\n", model, sim),
 		one("a sink that is down fills the quarantine", "a retryable failure is repeated for ever", send, "\tcase Permanent:\n", "\tcase Permanent, Retryable:\n", model, "./core/lanes TestScheduler$"),
 		one("one failing tenant takes the sink down", "a failing tenant stops no other", send, "m.open || m.several && m.failures", "m.open || m.failures", model, "./core/lanes TestFailingTenantStopsNoOther$"),
+		one("a sink with lanes begins again", "a sink that was seen before gets all items", "core/export/sinks.go", "in.Now && !p.hasLane(in.Sink)", "in.Now", node, "./core/export TestLanes$"),
+		one("a lane begins at the first item", "what a sink does not get is in the record of its lane", "core/export/apply.go", "p.addLane(&l, after)", "p.addLane(&l, min(after, 0))", node, "./core/export TestLanes$"),
 		alone("in the simulator, a situation is missing that more runs are made for", one("a command of the node is rejected in a drain", "what was delivered is settled while the node drains", "core/node/request.go", "n.drain.Refusing() && !n.takesWhileDraining(c)", "n.drain.Refusing()", "./core/export TestDrainTakesCommandsOfNode$")),
 	}
 }

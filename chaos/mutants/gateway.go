@@ -197,7 +197,7 @@ func upstreams() []Mutant {
 		one("half-open breaker admits all", "U4", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "false", model, reported, steps),
 		one("half-open limit is the number of successes", "envoy-38338", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "b.inFlight >= u.rules.HalfOpenSuccesses", model, reported),
 		one("number of successes is the half-open limit", "envoy-8337", breaker, "b.successes >= r.HalfOpenSuccesses", "b.successes >= r.HalfOpenInFlight", model, reported),
-		one("failure of an old epoch opens the circuit", "results count in their epoch", report, "recordFailure(now, r, c.epoch, c.tenant)", "recordFailure(now, r, g.breaker.epoch, c.tenant)", model, reported),
+		one("failure of an old epoch opens the circuit", "results count in their epoch", report, "recordFailure(now, r, c.epoch, c.caller)", "recordFailure(now, r, g.breaker.epoch, c.caller)", model, reported),
 		one("success of an old epoch closes the circuit", "results count in their epoch", breaker, "\tif b.epoch != epoch {\n\t\treturn\n\t}\n", "", reported, room),
 		one("circuit stays open", "U5", report, "\tm.setDue(b.openUntil)\n", "", model, reported),
 		one("anonymous failures open the circuit of all", "anonymous failures take no upstream from callers with a key", pick, "&m.upstreams[c.upstream].groups[c.callers]", "&m.upstreams[c.upstream].groups[0]", model, reported, steps),
@@ -206,9 +206,10 @@ func upstreams() []Mutant {
 		one("ticket of an earlier call is accepted", "a ticket has one use", pick, "types.NewTicket(t.Slot(), c.generation) == t", "true", model, room),
 		one("an open breaker lets attempts through", "while a breaker is open nothing is sent", pick, "circuit == event.CircuitOpen {\n\t\tparts.NoEndpoint", "circuit == event.CircuitOpen && b.openFor(now) > u.rules.MaxBreakerOpenFor {\n\t\tparts.NoEndpoint", model, reported, steps),
 		one("a breaker opens for few failures", "a breaker opens after the configured failures", counts, "all.attempts < uint64(r.BreakerMinAttempts) || ", "", model, reported, steps, sim),
-		one("attempts of one tenant open the circuit", "one tenant takes no upstream from others", counts, "if !others.exceed(r) {", "if others.attempts > all.attempts {", model, reported, steps, sim, "./core/gateway/upstream TestOneTenantOpensNoCircuitForOthers$"),
-		alone("only a transcript has that many tenants for certain", one("tenant is counted twice", "one tenant takes no upstream from others", counts, "\t*common = tenantCounts{}\n", "\t_ = common\n", reported)),
-		one("failed trial request of a tenant opens the circuit for all", "one tenant takes no upstream from others", breaker, "b.openForOne, b.openTenant = event.CircuitOpen, true, t", "b.openForOne, b.openTenant = event.CircuitOpen, false, 0", model, reported, steps, sim, "./core/gateway/upstream TestFailingTenantStopsNoTrialRequests$"),
-		one("requests of all tenants count as of one", "one tenant takes no upstream from others", "core/event/upstream.go", "return types.Tenant(f.ID)", "return 0", "./cmd/macronode/internal/cli TestFailuresOfATenantSpareOthers$", "./adapters/proxy TestGroupOfCallersIsPicked$"),
+		one("attempts of one caller open the circuit", "one caller takes no upstream from others", counts, "if !others.exceed(r) || others.attempts == 0 && common.attempts > 0 {", "if others.attempts > all.attempts {", model, reported, steps, sim, "./core/gateway/upstream TestOneCallerOpensNoCircuitForOthers$"),
+		alone("only a transcript has that many callers for certain", one("caller counted apart hides the others", "one caller takes no upstream from others", counts, " || others.attempts == 0 && common.attempts > 0", "", reported)),
+		one("caller that is alone opens the circuit for all", "one caller takes no upstream from others", breaker, " || b.counts.isOfOneCaller()", "", model, reported, steps, sim, "./core/gateway/upstream TestOneCallerOpensNoCircuitForOthers$", "./cmd/macronode/internal/cli TestFailuresOfAPeerSpareOthers$"),
+		one("failed trial request of a caller opens the circuit for all", "one caller takes no upstream from others", breaker, "forOne := b.state == event.CircuitHalfOpen || ", "forOne := ", model, reported, steps, sim, "./core/gateway/upstream TestFailingCallerStopsNoTrialRequests$"),
+		one("requests of all callers count as of one", "one caller takes no upstream from others", "core/event/upstream.go", "return CallerID(f.ID)", "return 0", "./cmd/macronode/internal/cli TestFailuresOfATenantSpareOthers$", "./cmd/macronode/internal/cli TestFailuresOfAPeerSpareOthers$", "./adapters/proxy TestGroupOfCallersIsPicked$"),
 	}
 }

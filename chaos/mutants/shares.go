@@ -17,13 +17,14 @@ func shares() []Mutant {
 	)
 	return []Mutant{
 		one("share of a caller is not limited", "shares of permits", fair, "q.limits.Shares.Flow > 0 && int(f.out) >= q.limits.Shares.Flow", "false && f.out > 0", agrees, use, admissionTest, room),
+		one("a peer takes the last permits of streams", "a peer leaves permits of streams to others", "core/gateway/admission/anonymous_streams.go", "held < q.Free(in.Class)", "held > 0", "./core/gateway/admission TestMatchesModel$", "./core/gateway/admission TestAnonymousStreams$", sim, "./cmd/macronode/internal/cli TestTunnelsOfTwoAddressesLeavePermits$"),
 		one("lower classes are not counted", "shares of permits", fair, "		out += q.classes[of-1].out\n", "		out = q.classes[of-1].out\n", agrees, use, admissionTest),
 		one("caller at its share is never resumed", "shares of permits", fair, "	q.flows[at].out--\n	q.park(c, at)\n", "	q.flows[at].out--\n", agrees, sim),
 		alone("one golden file has every key", one("permits for the node itself are not reserved", "shares of permits", "cmd/macronode/internal/settings/policy.go", "permits*(100-c.Permits.Internal)/100", "permits", golden)),
 		one("long polls take query permits", "waiting requests have their own permits", permit, "mayWait(k.r.URL.RawQuery)", "false", polls, "./adapters/httpapi TestWaitingRequestsUseStreamPermits$"),
 		one("tunnels take permits of requests", "tunnels have their own permits", permit, `len(k.r.Header["Upgrade"]) > 0 || accepts`, "accepts", "./cmd/macronode/internal/cli TestTunnelsHoldTheirOwnPermits$", "./adapters/httpapi TestTunnelsUseStreamPermits$"),
 		one("known durable end is ignored by a reading", "lost acknowledged frames are reported", "adapters/journalfile/scan.go", "max(s.Known, s.From.LSN, s.Upto)", "max(s.From.LSN, s.Upto)", sim, "./cmd/macronode/internal/offline TestVerifyReportsMissingSegments$"),
-		alone("one script has lost frames", one("lost end of the journal is not noticed", "lost acknowledged frames are reported", "cmd/macronode/internal/server/recover.go", "s.recoverFrom(kept, &st, h, s.known.LSN)", "s.recoverFrom(kept, &st, h, heads[0].LSN)", loss)),
+		alone("one script has lost frames", one("lost end of the journal is not noticed", "lost acknowledged frames are reported", "cmd/macronode/internal/server/recover.go", "journalfile.Reading{Known: s.known.LSN,", "journalfile.Reading{Known: heads[0].LSN,", loss)),
 		alone("the same", one("loss is accepted without a decision", "only an explicit decision discards frames", "cmd/macronode/internal/cli/backup_cmd.go", "(!v.Accept || !r.Checked.CanAccept())", "!r.Checked.CanAccept()", loss)),
 	}
 }

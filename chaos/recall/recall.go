@@ -9,11 +9,10 @@ import (
 
 // A Memory is the result of reading a journal.
 type Memory struct {
-	Journal types.JournalID
 	Entries []Entry // in the order of the journal
 
-	times map[types.LSN]types.Time
-	moved map[movement]types.Position
+	frames map[types.LSN]frame
+	moved  map[movement]types.Position
 }
 
 // An Entry is a record with an idempotency key, or the header of a batch, or the expiry of a
@@ -27,6 +26,12 @@ type Entry struct {
 	Lapsed types.TxID // the expired hold; otherwise zero
 }
 
+// frame is what answers have of a frame.
+type frame struct {
+	journal types.JournalID
+	at      types.Time
+}
+
 type movement struct {
 	tenant types.Tenant
 	seq    types.Seq
@@ -34,11 +39,14 @@ type movement struct {
 
 // New returns an empty Memory.
 func New() *Memory {
-	return &Memory{times: map[types.LSN]types.Time{}, moved: map[movement]types.Position{}}
+	return &Memory{frames: map[types.LSN]frame{}, moved: map[movement]types.Position{}}
 }
 
 // Time returns the time of a frame.
-func (m *Memory) Time(lsn types.LSN) types.Time { return m.times[lsn] }
+func (m *Memory) Time(lsn types.LSN) types.Time { return m.frames[lsn].at }
+
+// Journal returns the journal that a frame was written to: a restore begins another.
+func (m *Memory) Journal(lsn types.LSN) types.JournalID { return m.frames[lsn].journal }
 
 // Seen returns the position of the movement that a read saw. A missing one is after all others.
 func (m *Memory) Seen(t types.Tenant, s types.Seq) types.Position {
@@ -57,7 +65,7 @@ func (m *Memory) Frame(s *record.Sealed) error {
 	if err != nil {
 		return err
 	}
-	m.Journal, m.times[s.LSN] = s.Journal, h.At
+	m.frames[s.LSN] = frame{s.Journal, h.At}
 	items := uint16(0) // items of the batch that are still to come
 	var r record.Record
 	for index := range h.Count {

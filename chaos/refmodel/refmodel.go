@@ -41,13 +41,17 @@ type Item struct {
 	Hold                     types.TxID // the hold that is captured or released; its holder may be omitted
 }
 
+// Frames tell of each frame what answers have of it.
+type Frames interface {
+	Journal(types.LSN) types.JournalID // that it was written to
+	Time(types.LSN) types.Time
+}
+
 // A Model has the ledgers of all tenants, and the refs.
 type Model struct {
-	Journal types.JournalID
-	Time    func(types.LSN) types.Time // of a frame
-
-	books *ledger.State
-	refs  map[ref]types.TxID // records that have them
+	frames Frames
+	books  *ledger.State
+	refs   map[ref]types.TxID // records that have them
 }
 
 type ref struct {
@@ -56,8 +60,8 @@ type ref struct {
 }
 
 // New returns an empty model.
-func New(l ledger.Limits, journal types.JournalID, time func(types.LSN) types.Time) *Model {
-	return &Model{Journal: journal, Time: time, books: ledger.New(l), refs: map[ref]types.TxID{}}
+func New(l ledger.Limits, frames Frames) *Model {
+	return &Model{frames: frames, books: ledger.New(l), refs: map[ref]types.TxID{}}
 }
 
 // Step makes a call whose record is at a position, and returns the expected answer.
@@ -119,8 +123,8 @@ func (w *Model) batch(at types.Position, q *Ask) string {
 
 // one does an operation whose record is at a position.
 func (w *Model) one(at types.Position, of types.Tenant, i Item) Outcome {
-	id := types.NewTxID(w.Journal, at)
-	o := ledger.Op{At: w.Time(at.LSN), Tenant: of, Kind: i.Op, From: i.From, To: i.To, Asset: i.Asset,
+	id := types.NewTxID(w.frames.Journal(at.LSN), at)
+	o := ledger.Op{At: w.frames.Time(at.LSN), Tenant: of, Kind: i.Op, From: i.From, To: i.To, Asset: i.Asset,
 		Nonce: i.Nonce, Until: i.Until, Hold: i.Hold}
 	if i.Amount != "" {
 		o.Amount, _ = new(big.Int).SetString(i.Amount, 10)

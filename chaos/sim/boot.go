@@ -27,6 +27,9 @@ func (w *World) boot() {
 		w.skew = 1000 * around(w.c.Choose("clock/far", 20_000))
 		w.jump("clock moved between two lives,", w.skew)
 	}
+	if w.node != nil {
+		w.replaced()
+	}
 	for range 100 {
 		if w.odd("recovery/crash", 4, w.odds.crash) {
 			w.disk.Fuse = w.c.Choose("recovery/fuse", 20)
@@ -76,9 +79,8 @@ func reason(err error) string {
 }
 
 func (w *World) recover() (found journalfile.Found, err error) {
-	var st state.State
 	var frames []record.Sealed
-	from, found, err := w.open(&st, func(all []record.Sealed) error {
+	r, err := w.open(func(st *state.State, all []record.Sealed) error {
 		for _, s := range all {
 			if err := st.Fold(s.Body, nil); err != nil {
 				return err
@@ -87,17 +89,18 @@ func (w *World) recover() (found journalfile.Found, err error) {
 		frames = append(frames, all...)
 		return nil
 	})
+	st, found := r.State, r.Found
 	if err != nil {
 		return found, err
 	}
-	if frames, err = w.whole(from, frames); err != nil {
+	if frames, err = w.whole(r.Head.LSN, frames); err != nil {
 		return found, err
 	}
 	w.jour.Roll = 2048
 	if st.Hash() != w.promise.hashes[st.LSN] {
 		w.fail("state-never-seen", "recovered %v, but its hash was never seen", st.LSN)
 	}
-	w.comesUpon(&st, frames)
+	w.comesUpon(st, frames)
 	followed := state.New(w.limits, 1)
 	st.CopyTo(&followed)
 	w.fol = readmodel.New(followed, 8, 4, w.jour.Read)
@@ -115,13 +118,13 @@ func (w *World) recover() (found journalfile.Found, err error) {
 		}
 	}
 	for _, p := range w.planes {
-		p.recovers(w, &st, frames)
+		p.recovers(w, st, frames)
 	}
 	if w.exports != nil {
-		w.exports.recovers(w, &st)
+		w.exports.recovers(w, st)
 	}
 	dice := types.NewRand(uint64(w.c.Choose("dice", 1000)))
-	w.node = node.New(w.config, st, w.now.Mono, dice)
+	w.node = node.New(w.config, *st, w.now.Mono, dice)
 	if w.copied == nil {
 		w.copied = node.New(w.config, state.New(w.limits, 0), 0, dice)
 	}

@@ -110,7 +110,7 @@ func (t *testimony) certified(m *recall.Memory) string {
 	if err != nil {
 		return err.Error()
 	}
-	f := history.Certify(teller{refmodel.New(meant(limits().Ledger), m.Journal, m.Time)}, h.ops, h.journal)
+	f := history.Certify(teller{refmodel.New(meant(limits().Ledger), m)}, h.ops, h.journal)
 	if f == nil {
 		return ""
 	}

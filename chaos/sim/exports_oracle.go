@@ -43,7 +43,7 @@ type exportChange struct {
 func (c *exportChange) on(b *meaning.Book) meaning.Outcome {
 	switch c.kind {
 	case exportOpened:
-		return b.Open(c.lane)
+		return b.Open(c.lane, c.position)
 	case exportSettled:
 		from := uint64(1)
 		if l := b.Find(c.lane); l != nil {
@@ -175,8 +175,11 @@ func readExports(w *World, body []byte) (all []exportChange) {
 		}
 		c, b := exportChange{lsn: h.LSN, at: h.At, kind: kind}, r.Payload
 		if kind == exportOpened {
-			n := int(b[0])
-			c.lane = meaning.Name{Tenant: r.Tenant, Sink: string(b[1 : 1+n]), Stream: string(b[2+n:])}
+			n, m := int(b[0]), int(b[1+b[0]])
+			c.lane = meaning.Name{Tenant: r.Tenant, Sink: string(b[1 : 1+n]), Stream: string(b[2+n : 2+n+m])}
+			if rest := b[2+n+m:]; len(rest) > 0 {
+				c.position = binary.LittleEndian.Uint64(rest)
+			}
 		} else {
 			c.lane = exportStreams[w.exports.laneOf(types.LaneID{Tenant: r.Tenant, ID: types.NameHash(b[:16])})]
 			c.position, c.status, c.reason = binary.LittleEndian.Uint64(b[16:]), int(binary.LittleEndian.Uint16(b[32:])), int(b[34])

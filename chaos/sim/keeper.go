@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"macronode/adapters/journalfile"
+	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
 	"macronode/chaos/world"
 	"macronode/core/record"
@@ -18,6 +19,7 @@ func (w *World) summed() {
 	if w.odds.snapshot > 0 && w.c.Choose("snapshot/now", 3) == 1 { // some runs have none
 		w.snapshot()
 	}
+	w.backedUp()
 }
 
 // snapshot makes a snapshot.
@@ -37,10 +39,11 @@ func (w *World) snapshot() {
 			w.kept.FailRead = true
 		}
 	}
+	made := false
 	m := snapshot.New(snapshot.Config{Limits: w.limits, Seed: 3, Rest: func(context.Context, time.Duration) error { return nil },
 		Doubt: func(err error) { w.fail("snapshot-doubted", "a snapshot that was made here: %v", err) },
-		Made:  func(snapshot.Made) { w.Saw["snapshot written"]++ }},
-		w.kept, snapshot.Source{Durable: w.jour.Durable, Grown: w.jour.Grown, Read: w.behind})
+		Made:  func(snapshot.Made) { w.Saw["snapshot written"]++; made = true }},
+		w.kept, snapshot.Source{Durable: w.jour.Durable, Grown: w.jour.Grown, Read: recovery.FramesAfter(w.vault.segments)})
 	err := m.Make(context.Background())
 	switch {
 	case err == nil:
@@ -54,56 +57,62 @@ func (w *World) snapshot() {
 		w.kept.Crash(w.c)
 	}
 	w.kept.Fuse, w.kept.FailSync, w.kept.FailWrite, w.kept.FailDir, w.kept.FailRead = -1, false, false, false, false
-}
-
-// behind reads the journal beside the node.
-func (w *World) behind(h snapshot.Head, upto types.LSN, each func([]record.Sealed) error) error {
-	_, err := journalfile.Reading{From: place(h), Upto: upto, Each: each}.Scan(w.disk)
-	if errors.Is(err, journalfile.ErrApart) {
-		err = errors.Join(snapshot.ErrApart, err)
+	if made {
+		w.archived()
 	}
-	return err
 }
 
-func place(h snapshot.Head) journalfile.From {
-	return journalfile.From{LSN: h.LSN, Root: h.Root, Journal: h.Journal}
-}
-
-// open recovers the journal from the newest usable snapshot, and compares the state with the one
-// at that time.
-func (w *World) open(st *state.State, each func([]record.Sealed) error) (from types.LSN, found journalfile.Found, err error) {
-	all, err := snapshot.List(w.kept)
+// open recovers the journal as the product does: from the newest usable snapshot. It compares the state of the snapshot with the
+// one at that time.
+func (w *World) open(each func(*state.State, []record.Sealed) error) (recovery.Result, error) {
+	w.mount()
+	heads, err := recovery.Heads(w.vault.segments, w.kept, w.doubted)
 	if err != nil {
-		return 0, found, err
+		return recovery.Result{}, err
 	}
-	known := w.known
-	for _, lsn := range append(all, 0) {
-		h, over := snapshot.Head{}, false
-		*st = state.New(w.limits, types.Hash64(w.c.Choose("seed", 100)))
-		if lsn > 0 {
-			if h, err = snapshot.Load(w.kept, lsn, st, nil); err != nil {
-				w.Saw["snapshot doubted"]++
-				continue
-			}
-			if known = max(known, lsn); st.Hash() != w.promise.hashes[lsn] {
-				w.fail("snapshot-never-seen", "a snapshot of %v, but its hash was never seen", lsn)
+	over := false
+	r, err := recovery.Start{Segments: w.vault.segments, Snapshots: w.kept, Fresh: 9, Reading: journalfile.Reading{Known: max(w.known, heads[0].LSN)},
+		Empty: func() state.State { return state.New(w.limits, types.Hash64(w.c.Choose("seed", 100))) },
+		Fold: func(st *state.State) recovery.Fold {
+			if st.Hash() != w.promise.hashes[st.LSN] {
+				w.fail("snapshot-never-seen", "a snapshot of %v, but its hash was never seen", st.LSN)
 			}
 			over = st.Wallet.ExpireNextHold(st.At, new(record.Record))
-		}
-		w.jour, found, err = journalfile.Reading{From: place(h), Known: known, Each: each}.Recover(w.disk, 9)
-		if lsn > 0 && errors.Is(err, journalfile.ErrApart) {
-			w.Saw["journal does not go on from a snapshot"]++
-			continue
-		}
-		if lsn > 0 && err == nil {
-			w.Saw["began behind a snapshot"]++
-			w.note(over, "began behind a snapshot in which a hold is over")
-			w.tell(journal, noLane, again, "begins behind a snapshot of %v", lsn)
-		}
-		return lsn, found, err
+			return replay{st, each}
+		},
+		Skipped: w.doubted}.Recover(heads)
+	if err == nil {
+		err = r.Damage
 	}
-	return 0, found, err
+	if w.jour = r.Journal; err == nil && r.Head.LSN > 0 {
+		w.Saw["began behind a snapshot"]++
+		w.note(over, "began behind a snapshot in which a hold is over")
+		w.tell(journal, noLane, again, "begins behind a snapshot of %v", r.Head.LSN)
+	}
+	return r, err
 }
+
+// doubted counts a snapshot that is not used.
+func (w *World) doubted(err error) {
+	if errors.Is(err, journalfile.ErrApart) {
+		w.Saw["journal does not go on from a snapshot"]++
+		return
+	}
+	if !errors.Is(err, snapshot.ErrDoubt) {
+		w.Saw["snapshot of the journal before"]++
+		return
+	}
+	w.Saw["snapshot doubted"]++
+}
+
+// replay folds frames onto a state.
+type replay struct {
+	on   *state.State
+	each func(*state.State, []record.Sealed) error
+}
+
+func (r replay) Add(frames []record.Sealed) error { return r.each(r.on, frames) }
+func (replay) End() error                         { return nil }
 
 // rotten flips a bit of a snapshot: it is skipped, and nothing is lost.
 func (w *World) rotten() {

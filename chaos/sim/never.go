@@ -19,7 +19,7 @@ var nevers = []never{
 		event.MethodNotAllowed, event.Timeout, event.Internal, event.BadGateway, event.RateLimited, event.RecordUnreadable, event.DigestMismatch,
 		event.RangeNotSatisfiable, event.ObjectUnreadable)},
 	{"the wallet has no such problem", outcomes(event.QuotaExceeded, event.PreconditionFailed, event.PaymentRequired,
-		event.EventConflict, event.EventTooOld, event.EventInFuture, event.UsageOverflow, event.UsageCapacity,
+		event.EventInvalid, event.EventConflict, event.EventTooOld, event.EventInFuture, event.UsageOverflow, event.UsageCapacity,
 		event.EventsDeferred, event.TooManyEvents, event.LaneMoved, event.ExportCapacity)},
 	{"no run issues that much", outcomes(event.SupplyLimitExceeded)},
 

@@ -15,6 +15,7 @@ type odds struct {
 	storage                         int // storageFree, storagePaid
 	usage                           int // 1: the run has usage
 	exports                         int // 1: and exports
+	restore                         int // 1: the machine is replaced, and a backup restored
 }
 
 func (o *odds) draw(c world.Chooser) {

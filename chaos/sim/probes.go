@@ -40,6 +40,16 @@ var probes = [...]Probe{
 	{"crash at any operation", "began behind a time frame"},
 	{"crash at any operation", "began with holds that are over"},
 	{"crash at any operation", "began behind a snapshot in which a hold is over"},
+	// The archive.
+	{"archive fails", "segment archived"},
+	{"archive fails", "archiving failed"},
+	// A backup on another machine.
+	{"machine replaced", "restored"},
+	{"machine replaced", "snapshot of the journal before"},
+	{"machine replaced", "restored without the last frames"},
+	{"backup fails", "backup failed"},
+	{"backup fails", "restore failed"},
+	{"backup of another journal", "backup of the journal before"},
 	// The disk.
 	{"torn write", "disk: write torn"},
 	{"torn write", "tail cut"},
@@ -201,8 +211,8 @@ var probes = [...]Probe{
 	{"upstream is told of twice", "upstream: reported twice"},
 	{"upstream dies", "upstream: looked at, open"},
 	{"upstream fails for callers without a key", "upstream: open for anonymous callers only"},
-	{"upstream fails for one tenant", "upstream: the requests of one tenant fail, and the circuit stays closed"},
-	{"upstream fails for one tenant", "upstream: open for one tenant only"},
+	{"upstream fails for one caller", "upstream: the requests of one caller fail, and the circuit stays closed"},
+	{"upstream fails for one caller", "upstream: open for one caller only"},
 	{"upstream dies", "a breaker opens in a drain"},
 	{"", "a permit is free, and the waiting flow is at its share"}, {"", "gate: queue_full"}, {"", "gate: flow_limit"}, {"", "gate: route_limit"}, {"", "gate: class_disabled"}, {"", "upstream: overflow"},
 	// The clients of storage.

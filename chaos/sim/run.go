@@ -20,6 +20,7 @@ func New(c world.Chooser) *World {
 		asked: map[types.Ticket]*client{}, copies: map[types.Ticket]second{}, rate: even}
 	w.disk.Hurt, w.disk.OnOperation, w.made = w.hurt, w.names, map[string]int{}
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
+	w.backups, w.vault.disk = newBackups(), world.NewDisk()
 	w.testified = newTestimony(len(w.clients))
 	w.promise.begin(state.New(limits(), 0))
 	return w
@@ -41,6 +42,8 @@ func Life(seed uint64, moves int) world.Chooser {
 	c = world.Given(c, "odds/usage", usageOdds(seed))
 	c = givenWorkloads(c, uint64(types.Hash64(0).Mix(seed)))
 	c = world.Given(c, "odds/exports", exportOdds(seed))
+	c = world.Given(c, "odds/restore", restoreOdds(seed))
+	c = world.Given(c, "odds/archive", int(types.Hash64(0).Mix(seed)/64%2))
 	return world.Given(c, "moves", moves)
 }
 
@@ -65,7 +68,7 @@ func usageOdds(seed uint64) int {
 
 // addedSites returns those that older logs lack; their choice 0 changes nothing.
 func addedSites() []string {
-	sites := []string{"odds/storage", "odds/usage", "odds/exports"}
+	sites := []string{"odds/storage", "odds/usage", "odds/exports", "odds/restore", "odds/archive"}
 	for _, p := range planeWorkloads {
 		sites = append(sites, p.site)
 	}
@@ -74,6 +77,14 @@ func addedSites() []string {
 
 // exportOdds returns whether a seed has exports: half of those with usage have.
 func exportOdds(seed uint64) int { return int(types.Hash64(0).Mix(seed) / 8 % 2) }
+
+// restoreOdds returns whether the machine of a seed is replaced: that of one of four is.
+func restoreOdds(seed uint64) int {
+	if types.Hash64(0).Mix(seed)/16%4 == 1 {
+		return 1
+	}
+	return 0
+}
 
 // Replay returns the choices of a log.
 func Replay(l world.Log) world.Chooser { return world.Replay(l, addedSites()...) }
@@ -133,6 +144,8 @@ func (w *World) live() {
 	w.odds.storage = w.c.Choose("odds/storage", 3)
 	w.odds.usage = w.c.Choose("odds/usage", 2)
 	w.odds.exports = w.c.Choose("odds/exports", 2)
+	w.odds.restore = w.c.Choose("odds/restore", 2)
+	w.hasArchive = w.c.Choose("odds/archive", 2) == 1
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
@@ -180,6 +193,8 @@ func (w *World) live() {
 			return
 		}
 	}
+	certified := w.testified.frames
+	defer func() { w.testified.frames = certified }() // an ending recovers others
 	w.unlawful = true
 	switch ending {
 	case 1:
@@ -192,6 +207,8 @@ func (w *World) live() {
 		w.beat("a write goes astray", w.astray)
 	case 5:
 		w.beat("the journal loses its end", w.endLost)
+	case 6:
+		w.beat("the last backup is restored", w.past)
 	}
 }
 

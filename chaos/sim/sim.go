@@ -48,14 +48,17 @@ var boss = event.Key{ID: 77, Tenant: types.DefaultTenant, Hash: [32]byte{1}, Sco
 
 // World is one run.
 type World struct {
-	c     world.Chooser
-	disk  *world.Disk
-	kept  *world.Disk // of the snapshots
-	now   types.Now
-	odds  odds
-	goal  goal
-	Saw   map[string]int // counts of probes
-	Cells map[Cell]int   // counts of the outcomes of clients' requests
+	c          world.Chooser
+	disk       *world.Disk
+	kept       *world.Disk // of the snapshots
+	backups    backups
+	vault      vault
+	hasArchive bool
+	now        types.Now
+	odds       odds
+	goal       goal
+	Saw        map[string]int // counts of probes
+	Cells      map[Cell]int   // counts of the outcomes of clients' requests
 
 	GateCells map[GateCell]int // counts of the decisions at the gate
 

@@ -31,6 +31,7 @@ var issueAmounts = [...]uint64{3, 3, 4, 30}
 
 // storageLimits are small, so that each of them is reached.
 var storageLimits = storage.Limits{Objects: 5, Holdings: 5, Buckets: 3, Uploads: 3, Parts: 4, UploadTTL: 20 * time.Second,
+	TenantBuckets: 2, TenantUploads: 2, TenantParts: 3,
 	TenantQuota: storage.Usage{Bytes: 8 << 20, Objects: 5}, BucketQuota: storage.Usage{Bytes: 5 << 20, Objects: 3}}
 
 // contents are the contents of objects, by their addresses as text.

@@ -31,7 +31,8 @@ type openHold struct {
 func newStorageOracle(w *World) *storageOracle {
 	l := storageLimits
 	return &storageOracle{w: w, files: map[string]uint64{}, recorded: map[types.Position]string{}, holds: map[types.Position]openHold{},
-		model: meaning.New(meaning.Limits{Objects: l.Objects, Entries: l.Holdings, Owners: l.Buckets, Uploads: l.Uploads, Parts: l.Parts,
+		model: meaning.New(meaning.Limits{Objects: l.Objects, Entries: l.Holdings, Buckets: l.Buckets, Uploads: l.Uploads, Parts: l.Parts,
+			TenantBuckets: l.TenantBuckets, TenantUploads: l.TenantUploads, TenantParts: l.TenantParts,
 			TenantBytes: l.TenantQuota.Bytes, TenantObjects: l.TenantQuota.Objects, BucketBytes: l.BucketQuota.Bytes, BucketObjects: l.BucketQuota.Objects}, sizeOf)}
 }
 

@@ -68,7 +68,7 @@ func (w *World) travel(v *visitor) {
 	switch {
 	case t.is == home && t.tries == 0:
 		t.of, t.repeats = w.c.Choose("trip/upstream", upstreams)*endpoints, w.c.Choose("trip/repeats", 3) != 1
-		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Idempotent: t.repeats, Callers: event.CallersOf(v.in.Class), Tenant: event.TenantOf(v.in.Flow())}}))
+		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Idempotent: t.repeats, Callers: event.CallersOf(v.in.Class), Caller: event.CallerOf(v.in.Flow())}}))
 	case t.is == resting && t.rests <= w.now.Mono:
 		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Kind: event.QueryRetry, Retry: event.Retry{Ticket: t.ticket}}))
 	case t.is == trying:

@@ -66,6 +66,7 @@ func (w *World) powerLoss() {
 	w.stops(false)
 	w.disk.Crash(w.c)
 	w.kept.Crash(w.c)
+	w.vault.disk.Crash(w.c)
 	w.boot()
 }
 

@@ -27,7 +27,7 @@ func (g *rig) forwards() error {
 	tickets := slices.Sorted(maps.Keys(g.sent))
 	if len(tickets) < 2 || g.r.IntN(3) == 0 {
 		in = event.UpstreamQuery{Kind: event.QueryPick, Pick: event.Pick{Upstream: uint16(g.r.IntN(2)), Idempotent: g.r.IntN(5) > 0, Callers: event.Callers(g.r.IntN(4) / 3),
-			Tenant: types.Tenant(g.r.IntN(3))}}
+			Caller: event.CallerID(g.r.IntN(1 + g.r.IntN(10)))}}
 		if g.r.IntN(8) == 0 {
 			in = event.UpstreamQuery{Kind: event.QueryStats, Upstream: in.Pick.Upstream}
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"macronode/core/event"
+	"macronode/core/gateway/admission"
 	"macronode/core/types"
 )
 
@@ -44,8 +45,39 @@ func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
 		return event.RejectClassLimit
 	case waits(func(g *gateRequest) bool { return g.flow == flow }) >= f.PerFlow:
 		return event.RejectFlowLimit
+	case in.Facet == types.Streams && in.Class == types.ClassAnon && !d.leavesPermits(f, flow):
+		d.note("a peer without a key would hold more streams than are left for others")
+		return event.RejectFlowLimit
 	}
 	return event.Admitted
+}
+
+// leavesPermits reports whether a peer without a key holds no stream, or fewer than are left for callers without a key.
+func (d *gate) leavesPermits(of *admission.Facet, flow types.Flow) bool {
+	held := 0
+	var uses [types.NumClasses]int
+	for i := range d.requests {
+		g := &d.requests[i]
+		if g.facet != types.Streams || g.at == "lost" {
+			continue
+		}
+		if g.flow == flow {
+			held++
+		}
+		if g.at == "queued" && g.flow.Class != types.ClassAnon {
+			continue // it may never get a permit
+		}
+		for c := range g.flow.Class + 1 {
+			uses[c]++
+		}
+	}
+	left := of.Permits - uses[0]
+	for c, most := range of.ClassPermits {
+		if most > 0 {
+			left = min(left, most-uses[c])
+		}
+	}
+	return held == 0 || held < left
 }
 
 // checkPacing returns whether the pace of the instance rejects a request: it must if the wait is too

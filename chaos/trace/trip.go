@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"time"
 
 	"macronode/core/event"
@@ -21,7 +22,7 @@ const retryPrice = 100 // hundredths of a retry
 type call struct {
 	upstream   uint16
 	callers    event.Callers
-	tenant     types.Tenant
+	caller     event.CallerID
 	endpoint   uint8
 	idempotent bool
 	attempts   uint8
@@ -33,11 +34,15 @@ type call struct {
 	last       bool   // its upstream was replaced: it is not retried
 }
 
-// An attempted is an attempt whose result the breaker counts. Runs have fewer tenants than a breaker counts apart.
+// breakerCallers is the number of callers whose attempts a breaker counts apart.
+const breakerCallers = 7
+
+// An attempted is an attempt whose result the breaker counts.
 type attempted struct {
 	bucket int64
 	failed bool
-	tenant types.Tenant
+	caller event.CallerID
+	common bool // it is counted with those of other callers
 }
 
 // A target is the state of an upstream for a group of callers, derived from their attempts.
@@ -50,8 +55,8 @@ type target struct {
 	successes uint32      // half-open
 	opened    types.Instant
 	openFor   time.Duration // the minimum
-	forOne    bool          // it is open for one tenant only: the first probe failed
-	whose     types.Tenant
+	forOne    bool          // it is open for one caller only: the first probe failed
+	whose     event.CallerID
 	unsure    bool // its probes and successes are not known, until it is closed
 
 	saved    int64 // retry budget, in hundredths of a retry
@@ -104,7 +109,7 @@ func (p *trips) answer(now types.Instant, in *event.UpstreamQuery, is *event.Ups
 		if is.Picked.NoEndpoint != event.NoEndpointOverflow {
 			t.earns(now)
 		}
-		return p.picked(now, &call{upstream: in.Pick.Upstream, callers: in.Pick.Callers, tenant: in.Pick.Tenant, idempotent: in.Pick.Idempotent, phase: "waits"}, &is.Picked)
+		return p.picked(now, &call{upstream: in.Pick.Upstream, callers: in.Pick.Callers, caller: in.Pick.Caller, idempotent: in.Pick.Idempotent, phase: "waits"}, &is.Picked)
 	case event.QueryRetry:
 		c := p.calls[in.Retry.Ticket]
 		if is.Picked.NoEndpoint == event.NoEndpointStale {
@@ -135,7 +140,7 @@ func (p *trips) picked(now types.Instant, c *call, is *event.Picked) error {
 		return nil
 	}
 	t := p.of(c)
-	if err := t.sees(now, is.Circuit, c.tenant); err != nil {
+	if err := t.sees(now, is.Circuit, c.caller); err != nil {
 		return err
 	}
 	if is.NoEndpoint != event.EndpointPicked {
@@ -226,7 +231,7 @@ func (p *trips) retries(now types.Instant, c *call, in *event.AttemptResult, on 
 		return broken("AttemptsAreFew", "a retry after %d attempts of %d", c.attempts, t.rules.MaxAttempts)
 	case on.Wait > in.TimeLeft:
 		return broken("RetryInTime", "a retry after %v, and %v are left", on.Wait, in.TimeLeft)
-	case t.stateFor(c.tenant) == event.CircuitOpen && !t.unsure && now < t.opened.Add(t.openFor): // later it may be half-open
+	case t.stateFor(c.caller) == event.CircuitOpen && !t.unsure && now < t.opened.Add(t.openFor): // later it may be half-open
 		return broken("OpenAdmitsNothing", "a retry is granted to upstream %d, whose breaker is open", c.upstream)
 	case t.saved < 0:
 		return broken("RetriesAreSaved", "a retry to upstream %d, which has saved none", c.upstream)
@@ -251,15 +256,15 @@ func (t *target) refill(now types.Instant) {
 	t.saved = max(t.saved, min(t.saved+min(n, spare)*retryPrice, spare*retryPrice))
 }
 
-// stateFor returns the state for the requests of a tenant.
-func (t *target) stateFor(of types.Tenant) event.CircuitState {
+// stateFor returns the state for the requests of a caller.
+func (t *target) stateFor(of event.CallerID) event.CircuitState {
 	if t.forOne && of != t.whose {
 		return event.CircuitHalfOpen
 	}
 	return t.circuit
 }
 
-// passes handles the time. A breaker that is open for one tenant becomes half-open for all at a time that is drawn. From the
+// passes handles the time. A breaker that is open for one caller becomes half-open for all at a time that is drawn. From the
 // least such time on, its probes may be those of before or after.
 func (t *target) passes(now types.Instant) {
 	if t.forOne && now >= t.opened.Add(t.openFor) {
@@ -273,19 +278,20 @@ func (t *target) succeeds(now types.Instant, c *call) {
 	if t.unsure || c.epoch != t.epoch {
 		return
 	}
-	switch t.stateFor(c.tenant) {
+	switch t.stateFor(c.caller) {
 	case event.CircuitClosed:
-		t.reported = append(t.reported, attempted{bucket: int64(now) / int64(breakerBucket), tenant: c.tenant})
+		t.reports(now, c.caller, false)
 	case event.CircuitHalfOpen:
 		if t.successes++; t.successes >= t.rules.HalfOpenSuccesses {
 			t.becomes(event.CircuitClosed)
 		}
-	case event.CircuitOpen: // for its tenant
+	case event.CircuitOpen: // for its caller
 	}
 }
 
-// fails counts an attempt that failed. A closed breaker opens at the configured share of failures; a half-open one for the
-// tenant of the first failure, and at that of another tenant for all.
+// fails counts an attempt that failed. A closed breaker opens at the configured share of failures, for one
+// caller if all attempts are of it; a half-open one for the
+// caller of the first failure, and at that of another caller for all.
 func (t *target) fails(now types.Instant, c *call) {
 	t.passes(now)
 	if t.unsure || c.epoch != t.epoch {
@@ -293,41 +299,61 @@ func (t *target) fails(now types.Instant, c *call) {
 	}
 	switch {
 	case t.circuit == event.CircuitClosed:
-		t.reported = append(t.reported, attempted{int64(now) / int64(breakerBucket), true, c.tenant})
-		if t.opens(now) {
+		t.reports(now, c.caller, true)
+		if t.opens() {
+			alone := !slices.ContainsFunc(t.reported, func(a attempted) bool { return a.caller != c.caller })
 			t.becomes(event.CircuitOpen)
+			t.forOne, t.whose = alone, c.caller
 			t.opened, t.openFor = now, t.rules.BreakerOpenFor/2
 		}
 	case !t.forOne:
-		t.circuit, t.forOne, t.whose = event.CircuitOpen, true, c.tenant
+		t.circuit, t.forOne, t.whose = event.CircuitOpen, true, c.caller
 		t.opened, t.openFor = now, t.rules.BreakerOpenFor/2
-	case c.tenant != t.whose:
+	case c.caller != t.whose:
 		t.becomes(event.CircuitOpen) // until the same time
 	}
 }
 
-// opens reports whether enough attempts failed: of all, and of those that are left without any one tenant.
-func (t *target) opens(now types.Instant) bool {
+// reports adds an attempt and removes those that have left the window.
+func (t *target) reports(now types.Instant, by event.CallerID, failed bool) {
 	newest := int64(now) / int64(breakerBucket)
-	type sums struct{ all, failures int }
-	var all sums
-	by := map[types.Tenant]sums{}
+	t.reported = slices.DeleteFunc(t.reported, func(a attempted) bool { return a.bucket <= newest-breakerSpan })
+	apart := map[event.CallerID]bool{}
 	for _, a := range t.reported {
-		if a.bucket <= newest-breakerSpan {
-			continue
+		if !a.common {
+			apart[a.caller] = true
 		}
-		s := by[a.tenant]
+	}
+	t.reported = append(t.reported, attempted{newest, failed, by, !apart[by] && len(apart) >= breakerCallers})
+}
+
+// opens reports whether enough attempts failed: of all, and of those that are left without any one caller and without the
+// common ones. If there are common ones, some must be left.
+func (t *target) opens() bool {
+	type sums struct{ all, failures int }
+	var all, common sums
+	by := map[event.CallerID]sums{}
+	for _, a := range t.reported {
+		s := by[a.caller]
+		if a.common {
+			s = common
+		}
 		all.all, s.all = all.all+1, s.all+1
 		if a.failed {
 			all.failures, s.failures = all.failures+1, s.failures+1
 		}
-		by[a.tenant] = s
+		if a.common {
+			common = s
+		} else {
+			by[a.caller] = s
+		}
 	}
 	if all.all < int(t.rules.BreakerMinAttempts) || all.failures*100 < int(t.rules.BreakerFailurePercent)*all.all {
 		return false
 	}
 	for _, s := range by { //nolint:maporder // all must hold
-		if (all.failures-s.failures)*100 < int(t.rules.BreakerFailurePercent)*(all.all-s.all) {
+		left := sums{all.all - s.all - common.all, all.failures - s.failures - common.failures}
+		if left.failures*100 < int(t.rules.BreakerFailurePercent)*left.all || left.all == 0 && common.all > 0 {
 			return false
 		}
 	}
@@ -339,9 +365,9 @@ func (t *target) becomes(s event.CircuitState) {
 	t.epoch++
 }
 
-// sees checks the state of a breaker for a tenant against the reported attempts. Time alone changes it from
+// sees checks the state of a breaker for a caller against the reported attempts. Time alone changes it from
 // open to half-open.
-func (t *target) sees(now types.Instant, is event.CircuitState, by types.Tenant) error {
+func (t *target) sees(now types.Instant, is event.CircuitState, by event.CallerID) error {
 	t.passes(now)
 	switch was := t.stateFor(by); {
 	case t.unsure && is != event.CircuitClosed:

@@ -66,14 +66,17 @@ var Layers = []Layer{
 	{Path: "models", Pure: true, Imports: []string{"core/types"}, Std: []string{"math/big"},
 		Modules: []string{"github.com/anishathalye/porcupine"}},
 
-	adapter("fs"),
+	adapter("fs").modules("golang.org/x/sys"),
+	adapter("provider", "adapters/fs"),
+	adapter("bucket", "adapters/fs", "adapters/provider").modules("github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"), // the SDK signs requests and reads answers; its retries are off
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
-	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs"),
+	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs", "adapters/provider"),
 	adapter("objectio", "core/storage", "adapters/objectstore"),
 	adapter("checksum"),
 	adapter("sigv4"),
 	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
+	adapter("recovery", "core/record", "core/state", "adapters/fs", "adapters/journalfile", "adapters/snapshot"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
 	adapter("readmodel", "core/accounting", "core/digest", "core/export", "core/plane", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),
@@ -84,7 +87,8 @@ var Layers = []Layer{
 	adapter("services"),
 	adapter("audit"),
 	adapter("metering", "core/accounting", "adapters/hostclock").modules("golang.org/x/sync"),
-	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5"),
+	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
+		"github.com/nats-io/nats-server/v2", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"), // the last three for tests only
 	adapter("decisions"),
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
@@ -101,14 +105,15 @@ var Layers = []Layer{
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
 	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry").
 		modules("github.com/go-json-experiment/json"),
-	adapter("fstest", "adapters/fs"),
+	adapter("fstest", "adapters/fs", "adapters/provider"),
 	adapter("nettest"), // for tests only
+	adapter("natstest").modules("github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"), // for tests only
 
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "examples/counter", "chaos"},
-		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2"}},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2", "github.com/nats-io/nats.go"}},
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
 	{Path: "cmd/internal/jsonerror", Modules: []string{"github.com/go-json-experiment/json"}},

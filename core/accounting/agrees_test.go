@@ -230,7 +230,7 @@ func (b *books) decidePrepaid(c *accounting.RecordEvents, reply *event.Reply) {
 		more = 0
 	}
 	var changes []accounting.LineChange
-	if short := d.LineShortage(more).Limit != event.NoUsageLimit; short != (len(b.lines)+more > 3) {
+	if short := d.LineShortage(more).Limit != event.NoLimit; short != (len(b.lines)+more > 3) {
 		b.Fatalf("%d lines and %d more: short %v", len(b.lines), more, short)
 	} else if !short {
 		l.Units.Lo += uint64(rapid.IntRange(0, 3).Draw(b.T, "units"))
@@ -289,7 +289,7 @@ func (b *books) compare(reply *event.Reply, problems []reference.Outcome, want r
 		if !slices.Contains(problems, got) || len(b.body) > 0 || (reply.Item == 0) != (got == reference.Capacity) {
 			b.Fatalf("%v at %d, frame %x; the model has %v", reply.Problem, reply.Item, b.body, problems)
 		}
-		if s := reply.Shortage; (s.Limit != event.NoUsageLimit) != (got == reference.Capacity) || got == reference.Capacity && s.Needed <= s.Left {
+		if s := reply.Shortage; (s.Limit != event.NoLimit) != (got == reference.Capacity) || got == reference.Capacity && s.Needed <= s.Left {
 			b.Fatalf("%v, with %+v", reply.Problem, s)
 		}
 		b.seen[string(got)]++

@@ -32,7 +32,7 @@ func (p *Plane) check(at types.Time, in *RecordEvents, f plane.Frame, reply *eve
 	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {
 		return report
 	}
-	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoUsageLimit {
+	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
 	}
 	return report
@@ -71,6 +71,7 @@ func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, repo
 // needs are the rows and streams that a command adds, and the row that it adds usage to.
 type needs struct {
 	rows, streams int
+	tenantStreams int // of the streams, those that the limit of the tenant is for
 	lastStream    types.NameHash
 	row           rowKey
 	sum           uint64 // of that row with the usage of the command
@@ -127,6 +128,7 @@ func (n *needs) addRow(p *Plane, t types.Tenant, stream types.NameHash) {
 	if _, exists := p.streams.Find(streamKey{t, stream}); !exists && n.lastStream != stream {
 		n.lastStream = stream
 		n.streams++
+		n.tenantStreams++
 	}
 }
 
@@ -142,12 +144,12 @@ func (p *Plane) shortage(of types.Tenant, n *needs) event.Shortage {
 		tenants = 1
 	}
 	for _, c := range [...]struct {
-		limit        event.UsageLimit
+		limit        event.Limit
 		needed, left int
 	}{
 		{event.UsageTenantRows, n.rows, p.limits.TenantRow - int(t.rows)},
 		{event.UsageRows, n.rows, p.rows.Room()},
-		{event.UsageTenantDimensions, n.streams, p.limits.TenantDim - int(t.streams)},
+		{event.UsageTenantDimensions, n.tenantStreams, p.limits.TenantDim - int(t.streams)},
 		{event.UsageStreams, n.streams, p.streams.Room()},
 		{event.UsageTenants, tenants, p.tenants.Room()},
 	} {

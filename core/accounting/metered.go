@@ -62,7 +62,8 @@ func (c *RecordMetered) Sort() {
 	})
 }
 
-// decideMetered records all rows, or none.
+// decideMetered records all rows, or none. The limit of dimensions of a tenant is no limit here: the node meters three of them, and
+// the dimensions that a tenant makes itself must not keep them out.
 func (p *Plane) decideMetered(at types.Time, in *RecordMetered, f plane.Frame, reply *event.Reply) {
 	var need needs
 	for i := range in.Metered {
@@ -76,7 +77,8 @@ func (p *Plane) decideMetered(at types.Time, in *RecordMetered, f plane.Frame, r
 			return
 		}
 	}
-	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoUsageLimit {
+	need.tenantStreams = 0
+	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
 		return
 	}

@@ -64,3 +64,36 @@ func TestShortageNamesTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestMeteredUsageNeedsNoDimension: a tenant that has all its dimensions is metered, and gets no other dimension.
+func TestMeteredUsageNeedsNoDimension(t *testing.T) {
+	const at = types.Time(1_700_000_000_000)
+	f := &direct{plane: accounting.New(accounting.Limits{Rows: 9, Streams: 4, Tenants: 1, TenantRow: 9, TenantDim: 1, Window: window, Grace: grace}, 1), at: at}
+	one := func(dimension string) command.Command {
+		in := &accounting.RecordEvents{Header: command.Header{Tenant: 1}, Events: []accounting.Event{{Source: "s", ID: dimension, Series: series(t, dimension, nil), Value: 1, Time: at}}}
+		if err := in.Seal(); err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	metered := func(dimensions ...string) command.Command {
+		in := &accounting.RecordMetered{Header: command.Header{Tenant: 1}}
+		for _, d := range dimensions {
+			in.Metered = append(in.Metered, accounting.Metered{Series: series(t, d, nil), Time: at, Count: accounting.Count{Value: 1, Events: 1}})
+		}
+		in.Sort()
+		return in
+	}
+	for i, c := range []struct {
+		command command.Command
+		want    event.Limit
+	}{
+		{one("custom:a"), event.NoLimit}, {metered("requests", "bytes_in"), event.NoLimit}, {one("custom:b"), event.UsageTenantDimensions},
+		{one("requests"), event.NoLimit}, {metered("bytes_out", "cpu_ms"), event.UsageStreams}, {metered("bytes_out"), event.NoLimit},
+	} {
+		var reply event.Reply
+		if f.plane.Decide(at, c.command, f, &reply); reply.Shortage.Limit != c.want || (reply.Problem == event.None) != (c.want == event.NoLimit) {
+			t.Errorf("%d: %v, %+v", i, reply.Problem, reply.Shortage)
+		}
+	}
+}

@@ -34,9 +34,9 @@ type (
 		Nonce    types.Nonce // the expected nonce, for NonceAhead
 		Item     uint16      // of a batch: the item with the problem, from 1; 0: none
 		Replayed bool        // the record is older than the request
-		Shortage Shortage    // for UsageCapacity
+		Shortage Shortage    // for UsageCapacity and, of objects, CapacityExceeded
 
-		Shortfall Shortfall // for PrepaidExceeded
+	Shortfall Shortfall // for PrepaidExceeded
 	}
 
 	// A ServiceCommand starts or stops a service.

@@ -12,7 +12,7 @@ const (
 	AmountLimitExceeded         // above the limit of one operation
 	SupplyLimitExceeded         // above the limit of the asset
 	DailyLimitExceeded          // above the limit of one UTC day
-	CapacityExceeded            // accounts, holdings, assets or holds
+	CapacityExceeded            // accounts, holdings, assets or holds; buckets, objects, uploads or parts
 	InsufficientFunds           //
 	NonceUsed                   // at or below the last
 	NonceAhead                  // above the next nonce: a retry may succeed

@@ -6,9 +6,9 @@ import (
 	"macronode/core/types"
 )
 
-// A Shortage is the limit of usage that a request would exceed. Its zero value is no shortage.
+// A Shortage is the limit of rows that a request would exceed. Its zero value is no shortage.
 type Shortage struct {
-	Limit  UsageLimit
+	Limit  Limit
 	Needed uint32 // by the request
 	Left   uint32 // below the limit
 }
@@ -29,40 +29,68 @@ func (s Shortfall) HashInto(h types.Hash64) types.Hash64 {
 	return s.Amount.HashInto(h.Mix(uint64(s.Asset)))
 }
 
-// A UsageLimit is a limit of the state of usage.
-type UsageLimit uint8
+// A Limit is a limit on rows of the state.
+type Limit uint8
 
 const (
-	NoUsageLimit UsageLimit = iota
+	NoLimit Limit = iota
 	UsageTenantRows
 	UsageRows
 	UsageTenantDimensions
 	UsageStreams
 	UsageTenants
 	UsageLines
-	numUsageLimits
+	StorageTenantBuckets
+	StorageBuckets
+	StorageTenantUploads
+	StorageUploads
+	StorageTenantParts
+	StorageParts
+	StorageObjects
+	StorageHoldings
+	numLimits
 )
 
-// Key returns the configuration key of l.
-func (l UsageLimit) Key() string {
-	return [...]string{"", "accounting.max_rows_per_tenant", "accounting.rows", "accounting.max_dimensions_per_tenant", "accounting.streams", "wallet.limits.tenants", "accounting.max_prepaid_lines", "?"}[min(l, numUsageLimits)]
+// limitText is what a response says of a limit.
+type limitText struct {
+	key      string // of the configuration
+	rows     string // that it limits
+	recovery string // of the rows, if they end without a request
+	effect   string // of the request
 }
 
-// Detail describes s, for the response.
+const (
+	noEvent = "No event of the request was recorded."
+	noWrite = "The request changed nothing."
+)
+
+func (l Limit) text() limitText {
+	return [numLimits]limitText{
+		UsageTenantRows:       {"accounting.max_rows_per_tenant", "rows of usage of the tenant", ", until windows are sealed", noEvent},
+		UsageRows:             {"accounting.rows", "rows of usage of all tenants", ", until windows are sealed", noEvent},
+		UsageTenantDimensions: {"accounting.max_dimensions_per_tenant", "dimensions of the tenant", "", noEvent},
+		UsageStreams:          {"accounting.streams", "dimensions of all tenants", "", noEvent},
+		UsageTenants:          {"wallet.limits.tenants", "tenants with usage", "", noEvent},
+		UsageLines:            {"accounting.max_prepaid_lines", "prices and months of prepaid usage of all tenants", ", until a month is 36 days over", noEvent},
+		StorageTenantBuckets:  {"storage.tenant_buckets", "buckets of the tenant", "", noWrite},
+		StorageBuckets:        {"storage.buckets", "buckets of all tenants", "", noWrite},
+		StorageTenantUploads:  {"storage.multipart.tenant_uploads", "uploads in parts of the tenant", ", until uploads are completed or aborted", noWrite},
+		StorageUploads:        {"storage.multipart.uploads", "uploads in parts of all tenants", ", until uploads are completed or aborted", noWrite},
+		StorageTenantParts:    {"storage.multipart.tenant_parts", "parts of uploads of the tenant", ", until uploads are completed or aborted", noWrite},
+		StorageParts:          {"storage.multipart.parts", "parts of uploads of all tenants", ", until uploads are completed or aborted", noWrite},
+		StorageObjects:        {"storage.objects", "distinct objects and parts of all tenants", "", noWrite},
+		StorageHoldings:       {"storage.holdings", "names of objects in all buckets", "", noWrite},
+	}[l]
+}
+
+// Key returns the configuration key of l.
+func (l Limit) Key() string { return l.text().key }
+
+// Detail describes s, for the response. It is empty if s is no shortage.
 func (s Shortage) Detail() string {
-	what, until := "rows of usage of the tenant", ", until windows are sealed"
-	switch s.Limit {
-	case UsageRows:
-		what = "rows of usage of all tenants"
-	case UsageTenantDimensions:
-		what, until = "dimensions of the tenant", ""
-	case UsageStreams:
-		what, until = "dimensions of all tenants", ""
-	case UsageTenants:
-		what, until = "tenants with usage", ""
-	case UsageLines:
-		what, until = "prices and months of prepaid usage of all tenants", ", until a month is 36 days over"
-	default:
+	if s.Limit == NoLimit {
+		return ""
 	}
-	return fmt.Sprintf("%s limits the %s: needed %d, left %d%s. No event of the request was recorded.", s.Limit.Key(), what, s.Needed, s.Left, until)
+	t := s.Limit.text()
+	return fmt.Sprintf("%s limits the %s: needed %d, left %d%s. %s", t.key, t.rows, s.Needed, s.Left, t.recovery, t.effect)
 }

@@ -11,7 +11,7 @@ type Pick struct {
 	Upstream   uint16 // number in the configuration
 	Idempotent bool   // its method is idempotent, so it may be sent more than once
 	Callers    Callers
-	Tenant     types.Tenant // of the caller; 0: a caller without a key
+	Caller     CallerID // one of the group
 }
 
 // Callers is a group of callers. What an upstream does to requests of one group has no effect on
@@ -36,13 +36,12 @@ func CallersOf(c types.Class) Callers {
 	return Authenticated
 }
 
-// TenantOf returns the tenant of a flow; 0 if its callers have no key.
-func TenantOf(f types.Flow) types.Tenant {
-	if CallersOf(f.Class) == Anonymous {
-		return 0
-	}
-	return types.Tenant(f.ID)
-}
+// A CallerID is a caller of a group: a tenant, or for callers without a key a peer. A peer is an address, or for IPv6 a
+// network /64.
+type CallerID uint64
+
+// CallerOf returns the caller of a flow.
+func CallerOf(f types.Flow) CallerID { return CallerID(f.ID) }
 
 // Retry asks for the endpoint of the next attempt, after the wait of its RetryDecision. → Picked
 type Retry struct{ Ticket types.Ticket }
@@ -52,7 +51,7 @@ type Picked struct {
 	Ticket     types.Ticket     // of the request, the same for all its attempts
 	Endpoint   uint8            // number in the upstream
 	NoEndpoint NoEndpointReason // 0: there is an endpoint
-	Circuit    CircuitState     // of the upstream for this tenant of these callers, at the time of the decision
+	Circuit    CircuitState     // of the upstream for this caller, at the time of the decision
 	Ejected    bool             // the endpoint is ejected, because all healthy ones are
 	RetryAfter time.Duration    // without an endpoint, until a retry makes sense; 0: unknown
 }
@@ -168,8 +167,8 @@ type UpstreamStats struct {
 
 // CircuitStats is the state of the circuit breaker of an upstream.
 type CircuitStats struct {
-	State  CircuitState // open may be for one tenant only
-	Epoch  uint32       // times that it has changed, and not for one tenant only
+	State  CircuitState // open may be for one caller only
+	Epoch  uint32       // times that it has changed, except at the first failed trial request
 	Opened uint64       // times that it has opened
 }
 

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/types"
@@ -12,10 +13,19 @@ func (p *Plane) Fits(r *record.Record) bool {
 	if !ok {
 		return false
 	}
-	if kind == kindOpened {
-		l, ok := parseLane(r.Tenant, r.Payload)
+	switch kind {
+	case kindOpened:
+		l, _, ok := parseOpened(r.Tenant, r.Payload)
 		_, exists := p.lanes.Find(l.LaneID)
 		return ok && !exists && p.lanes.Room() > 0
+	case kindBegun:
+		sink, _, ok := parseBegun(r.Tenant, r.Payload)
+		_, known := p.sinks.Find(digest.Name(sink))
+		return ok && !known && p.sinks.Room() > 0
+	case kindForgotten:
+		sink, rest, ok := cutText(r.Payload)
+		_, known := p.sinks.Find(digest.Name(sink))
+		return ok && known && len(rest) == 0 && r.Tenant == types.DefaultTenant
 	}
 	c, ok := parseChange(kind, r.Payload)
 	t := p.find(r.Tenant, &c)
@@ -23,12 +33,26 @@ func (p *Plane) Fits(r *record.Record) bool {
 }
 
 // Apply changes the state by a record.
-func (p *Plane) Apply(at types.Time, _ types.TxID, r *record.Record) {
+func (p *Plane) Apply(at types.Time, id types.TxID, r *record.Record) {
 	types.Assert(!p.noting, "export: a change in a savepoint")
 	kind, _ := kindOf(r)
-	if kind == kindOpened {
-		l, _ := parseLane(r.Tenant, r.Payload)
-		p.addLane(&l, 0)
+	switch kind {
+	case kindOpened:
+		l, after, _ := parseOpened(r.Tenant, r.Payload)
+		p.addLane(&l, after)
+		return
+	case kindBegun:
+		sink, now, _ := parseBegun(r.Tenant, r.Payload)
+		after := types.LSN(0)
+		if now {
+			after = id.Position().LSN
+		}
+		p.sinks.Put(digest.Name(sink), newSink(sink, after))
+		return
+	case kindForgotten:
+		sink, _, _ := cutText(r.Payload)
+		place, _ := p.sinks.Find(digest.Name(sink))
+		p.sinks.Drop(place)
 		return
 	}
 	c, _ := parseChange(kind, r.Payload)

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 
+	"macronode/core/digest"
 	"macronode/core/types"
 )
 
 // Check returns the invariants that do not hold.
 func (p *Plane) Check() error {
-	errs := []error{p.lanes.Check(), p.rows.Check(), p.tenants.Check()}
+	errs := []error{p.lanes.Check(), p.rows.Check(), p.tenants.Check(), p.sinks.Check()}
 	count := map[types.Tenant]tenant{}
 	listed := 0
 	for at := range p.lanes.Capacity() {
@@ -28,6 +29,11 @@ func (p *Plane) Check() error {
 	}
 	if listed != p.rows.Len() {
 		errs = append(errs, fmt.Errorf("export: E2: the lanes count %d rows, there are %d", listed, p.rows.Len()))
+	}
+	for at := range p.sinks.Capacity() {
+		if id, s, taken := p.sinks.At(uint32(at)); taken && digest.Name(s.name[:s.size]) != id {
+			errs = append(errs, fmt.Errorf("export: E5: sink %d has another name", at))
+		}
 	}
 	for at := range p.tenants.Capacity() {
 		of, t, taken := p.tenants.At(uint32(at))

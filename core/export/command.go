@@ -13,13 +13,29 @@ var (
 	ErrLane     = errors.New("lane: is of another tenant, or not from NewLane")
 	ErrPosition = errors.New("position: must be 1..2^53-1, and a range must not be empty")
 	ErrReason   = errors.New("reason: unknown")
+	ErrSink     = errors.New("sink: is no name of a sink, or the tenant is not the default one")
 )
 
-// Open makes a lane at position 0: nothing of its stream is exported yet. If the lane exists, it succeeds without
-// a record. Its problem is ExportCapacity.
+// Begin records that a sink was seen for the first time, which decides once where its lanes begin. If the sink is known,
+// it succeeds without a record. Its problem is ExportCapacity. Its tenant is the default one.
+type Begin struct {
+	command.Header
+	Sink []byte
+	Now  bool // the sink gets items of later frames only, unless it has lanes
+}
+
+// Forget removes a sink that was seen: if it is seen again, that is the first time. Its problem is NotFound. Its tenant
+// is the default one.
+type Forget struct {
+	command.Header
+	Sink []byte
+}
+
+// Open makes a lane. If the lane exists, it succeeds without a record. Its problem is ExportCapacity.
 type Open struct {
 	command.Header
-	Lane Lane
+	Lane  Lane
+	After uint64 // positions up to this one are not exported; 0: all are
 }
 
 // Settle records that the sink has the positions From..To of a lane, which follow its cursor. Its problems are
@@ -89,6 +105,8 @@ type Remove struct {
 // MaxPosition is the largest position of a stream.
 const MaxPosition = types.MaxNonce
 
+func (*Begin) Plane() types.Plane      { return types.PlaneExport }
+func (*Forget) Plane() types.Plane     { return types.PlaneExport }
 func (*Open) Plane() types.Plane       { return types.PlaneExport }
 func (*Settle) Plane() types.Plane     { return types.PlaneExport }
 func (*Quarantine) Plane() types.Plane { return types.PlaneExport }
@@ -100,17 +118,21 @@ func (*Rewind) Plane() types.Plane     { return types.PlaneExport }
 func (*Remove) Plane() types.Plane     { return types.PlaneExport }
 
 // ByNode returns true: the node gives these commands, also while it drains.
+func (*Begin) ByNode() bool      { return true }
 func (*Open) ByNode() bool       { return true }
 func (*Settle) ByNode() bool     { return true }
 func (*Quarantine) ByNode() bool { return true }
 func (*Resolve) ByNode() bool    { return true }
+
+func (c *Begin) ValidateFields() error  { return checkSink(&c.Header, c.Sink) }
+func (c *Forget) ValidateFields() error { return checkSink(&c.Header, c.Sink) }
 
 func (c *Open) ValidateFields() error {
 	l := &c.Lane
 	if !validNames(l.Sink, l.Stream) || l.ID == (types.NameHash{}) {
 		return ErrLane
 	}
-	return check(&c.Header, l.LaneID, 1, 1)
+	return check(&c.Header, l.LaneID, 1, max(1, c.After))
 }
 
 func (c *Settle) ValidateFields() error  { return check(&c.Header, c.Lane, c.From, c.To) }
@@ -126,6 +148,17 @@ func (c *Quarantine) ValidateFields() error {
 		return ErrReason
 	}
 	return check(&c.Header, c.Lane, c.Position, c.Position)
+}
+
+// checkSink returns why the fields of a command for a sink are invalid.
+func checkSink(h *command.Header, sink []byte) error {
+	switch {
+	case len(h.Key.Text) > 0:
+		return ErrKey
+	case h.Tenant != types.DefaultTenant, !isName(sink, MaxSink, sinkChars):
+		return ErrSink
+	}
+	return nil
 }
 
 // check returns why the fields of a command with a range of positions are invalid.

@@ -10,7 +10,14 @@ import (
 
 // Decide records a command that agrees with the state of its lane.
 func (p *Plane) Decide(_ types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
-	if in, ok := c.(*Open); ok {
+	switch in := c.(type) {
+	case *Begin:
+		p.decideBegin(in, f, reply)
+		return
+	case *Forget:
+		p.decideForget(in, f, reply)
+		return
+	case *Open:
 		p.decideOpen(in, f, reply)
 		return
 	}
@@ -42,7 +49,7 @@ func (p *Plane) decideOpen(in *Open, f plane.Frame, reply *event.Reply) {
 		reply.Problem = event.ExportCapacity
 		return
 	}
-	reply.Position = p.add(f, in.Tenant, kindOpened, appendNames(p.payload[:0], in.Lane.Sink, in.Lane.Stream))
+	reply.Position = p.add(f, in.Tenant, kindOpened, appendOpened(p.payload[:0], in.Lane.Sink, in.Lane.Stream, in.After))
 }
 
 // changeOf returns the record of a command.

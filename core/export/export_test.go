@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,10 @@ func TestInvalidCommands(t *testing.T) {
 	}{
 		{&export.Open{Header: h, Lane: l}, nil}, {&export.Settle{Header: h, Lane: l.LaneID, From: 1, To: far - 1}, nil}, {&export.Rewind{Header: h, Lane: l.LaneID}, nil},
 		{&export.Remove{Header: h, Lane: l.LaneID}, nil},
+		{&export.Open{Header: h, Lane: l, After: far - 1}, nil}, {&export.Open{Header: h, Lane: l, After: far}, export.ErrPosition},
+		{&export.Begin{Header: h, Sink: []byte("audit")}, nil}, {&export.Begin{Header: other, Sink: []byte("audit")}, export.ErrSink}, {&export.Begin{Header: h}, export.ErrSink},
+		{&export.Begin{Header: h, Sink: []byte("A")}, export.ErrSink}, {&export.Begin{Header: keyed, Sink: []byte("audit")}, export.ErrKey},
+		{&export.Forget{Header: h, Sink: []byte("audit")}, nil}, {&export.Forget{Header: h, Sink: []byte(strings.Repeat("a", 33))}, export.ErrSink},
 		{&export.Open{Header: h}, export.ErrLane}, {&export.Open{Header: other, Lane: l}, export.ErrLane},
 		{&export.Settle{Header: keyed, Lane: l.LaneID, From: 1, To: 1}, export.ErrKey},
 		{&export.Settle{Header: other, Lane: l.LaneID, From: 1, To: 1}, export.ErrLane},
@@ -71,12 +76,12 @@ func TestInvalidCommands(t *testing.T) {
 	}
 }
 
-// sample returns a plane with two lanes, one of which has a quarantined position.
+// sample returns a plane with a sink that was seen, and two lanes, one of which has a quarantined position.
 func sample(t testing.TB, l export.Limits) (*direct, export.Lane) {
 	d := &direct{plane: export.New(l, 1), at: 50}
 	lane, _ := export.NewLane("audit", 1, "wallet")
 	other, _ := export.NewLane("hook", 2, "usage/requests")
-	for _, c := range []command.Command{&export.Open{Header: command.Header{Tenant: 1}, Lane: lane}, &export.Open{Header: command.Header{Tenant: 2}, Lane: other},
+	for _, c := range []command.Command{&export.Begin{Header: command.Header{Tenant: 1}, Sink: []byte("late"), Now: true}, &export.Open{Header: command.Header{Tenant: 1}, Lane: lane}, &export.Open{Header: command.Header{Tenant: 2}, Lane: other},
 		&export.Settle{Header: command.Header{Tenant: 1}, Lane: lane.LaneID, From: 1, To: 8},
 		&export.Quarantine{Header: command.Header{Tenant: 1}, Lane: lane.LaneID, Position: 9, Reason: types.ExportTooLarge, Status: 413}} {
 		if r := d.do(c); r.Problem != event.None {
@@ -84,6 +89,28 @@ func sample(t testing.TB, l export.Limits) (*direct, export.Lane) {
 		}
 	}
 	return d, lane
+}
+
+// TestSinksAreLimited: with as many sinks as there is room for, another one is seen when one was forgotten.
+func TestSinksAreLimited(t *testing.T) {
+	d := &direct{plane: export.New(export.Limits{Lanes: 1, TenantLanes: 1, Rows: 1, TenantRows: 1}, 1)}
+	h := command.Header{Tenant: 1}
+	for i := range export.MaxSinks {
+		if r := d.do(&export.Begin{Header: h, Sink: fmt.Appendf(nil, "sink%d", i), Now: true}); r.Problem != event.None {
+			t.Fatal(i, r.Problem.Code())
+		}
+	}
+	more := &export.Begin{Header: h, Sink: []byte("more")}
+	if r := d.do(more); r.Problem != event.ExportCapacity {
+		t.Errorf("one more: %q", r.Problem.Code())
+	}
+	if r := record.PlaneKind(types.PlaneExport, 9); d.plane.Fits(&record.Record{Kind: r, Tenant: 1, Payload: []byte("\x04more\x00")}) {
+		t.Error("one more fits")
+	}
+	d.do(&export.Forget{Header: h, Sink: []byte("sink7")})
+	if r := d.do(more); r.Problem != event.None {
+		t.Errorf("in the place of another one: %q", r.Problem.Code())
+	}
 }
 
 // TestInvalidRecordsDoNotFit: a record of a damaged journal is rejected, never applied.
@@ -127,7 +154,17 @@ func TestInvalidRecordsDoNotFit(t *testing.T) {
 		{"rewound forward", 7, change(9, 0, 0, 0), false},
 		{"removed", 8, change(0, 0, 0, 0), true},
 		{"removed at a position", 8, change(1, 0, 0, 0), false},
-		{"of no kind", 9, change(10, 0, 0, 0), false},
+		{"of no kind", 11, change(10, 0, 0, 0), false},
+		{"seen", 9, []byte("\x01a\x00"), true},
+		{"seen from now on", 9, []byte("\x01a\x01"), true},
+		{"seen from another time on", 9, []byte("\x01a\x02"), false},
+		{"seen, without when", 9, []byte("\x01a"), false},
+		{"seen, too long", 9, []byte("\x01a\x00\x00"), false},
+		{"seen twice", 9, []byte("\x04late\x00"), false},
+		{"seen, of no name", 9, []byte("\x01A\x00"), false},
+		{"forgotten", 10, []byte("\x04late"), true},
+		{"forgotten, too long", 10, []byte("\x04late\x00"), false},
+		{"forgotten, not seen", 10, []byte("\x05audit"), false},
 		{"opened: no room", 0, []byte("\x01a\x06wallet"), false},
 		{"opened twice", 0, []byte("\x05audit\x06wallet"), false},
 	} {
@@ -140,7 +177,9 @@ func TestInvalidRecordsDoNotFit(t *testing.T) {
 		}
 	}
 	empty := export.New(limits, 1)
-	for payload, fits := range map[string]bool{"\x01a\x06wallet": true, "\x01A\x06wallet": false, "\x01a\x06wallex": false, "\x01a": false, "": false, "\x01a\x06wallet.": false, "\x00\x06wallet": false} { //nolint:maporder // the rule is the same for each
+	for payload, fits := range map[string]bool{"\x01a\x06wallet": true, "\x01A\x06wallet": false, "\x01a\x06wallex": false, "\x01a": false, "": false, "\x01a\x06wallet.": false,
+		"\x01a\x06wallet\x01\x00\x00\x00\x00\x00\x00\x00": true, "\x01a\x06wallet\x00\x00\x00\x00\x00\x00\x00\x00": false, "\x01a\x06wallet\x01\x00\x00\x00\x00\x00\x20\x00": false,
+		"\x01a\x06wallet\x01\x00\x00\x00\x00\x00\x00\x00\x00": false, "\x00\x06wallet": false} { //nolint:maporder // the rule is the same for each
 		r := record.Record{Kind: record.PlaneKind(types.PlaneExport, 0), Tenant: 1, Payload: []byte(payload)}
 		if empty.Fits(&r) != fits {
 			t.Errorf("opened %q: fits %v, want %v", payload, !fits, fits)

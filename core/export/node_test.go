@@ -166,14 +166,27 @@ func (s *system) ask(*rapid.T) {
 	l, p := laneOf(n), s.position(n)
 	h := command.Header{Tenant: n.Tenant, Caller: rapid.SampledFrom([]types.KeyID{0, 0, 0, apiKeys[n.Tenant-1].ID}).Draw(s.T, "caller")}
 	c := &call{caller: h.Caller, at: p}
-	kinds := []string{"open", "settle", "settle", "quarantine", "quarantine", "quarantine", "resolve", "redrive", "discard", "skip", "rewind", "remove"}
+	kinds := []string{"begin", "forget", "open", "settle", "settle", "quarantine", "quarantine", "quarantine", "resolve", "redrive", "discard", "skip", "rewind", "remove"}
 	if s.model.Find(n) == nil {
 		kinds = append(kinds, "open", "open", "open", "open", "open")
 	}
 	kind := rapid.SampledFrom(kinds).Draw(s.T, "command")
 	switch kind {
+	case "begin":
+		now, frame := rapid.Bool().Draw(s.T, "now"), uint64(0)
+		h.Tenant = types.DefaultTenant
+		c.command, c.change = &export.Begin{Header: h, Sink: l.Sink, Now: now}, func(b *reference.Book, _ int64) reference.Outcome {
+			if frame == 0 { // the frame that was made
+				frame = uint64(len(s.frames))
+			}
+			return b.Begin(n.Sink, now, frame)
+		}
+	case "forget":
+		h.Tenant = types.DefaultTenant
+		c.command, c.change = &export.Forget{Header: h, Sink: l.Sink}, func(b *reference.Book, _ int64) reference.Outcome { return b.Forget(n.Sink) }
 	case "open":
-		c.command, c.change = &export.Open{Header: h, Lane: l}, func(b *reference.Book, _ int64) reference.Outcome { return b.Open(n) }
+		after := rapid.SampledFrom([]uint64{0, 0, 1, 5}).Draw(s.T, "after")
+		c.command, c.change = &export.Open{Header: h, Lane: l, After: after}, func(b *reference.Book, _ int64) reference.Outcome { return b.Open(n, after) }
 	case "settle":
 		c.at = p + uint64(rapid.IntRange(0, 3).Draw(s.T, "more"))
 		c.command = &export.Settle{Header: h, Lane: l.LaneID, From: p, To: c.at}
@@ -251,8 +264,7 @@ func (s *system) answer() {
 		if r.Problem != want || (r.Position.LSN > 0) != (c.want == reference.Done) {
 			s.Fatalf("%T: the reply is %q at %v, want %q of %q", c.command, r.Problem.Code(), r.Position, want.Code(), c.want)
 		}
-		_, opens := c.command.(*export.Open)
-		if c.want != reference.Done || opens {
+		if c.want != reference.Done || !hasAnswer(c.command) {
 			continue
 		}
 		sealed := record.Sealed{Journal: 9, LSN: r.Position.LSN, Body: s.frames[r.Position.LSN-1]}
@@ -261,6 +273,15 @@ func (s *system) answer() {
 			s.Fatalf("%T: answer %s of tenant %d, %v; want %s", c.command, got, owner, err, want)
 		}
 	}
+}
+
+// hasAnswer reports whether a command has an answer for a request.
+func hasAnswer(c command.Command) bool {
+	switch c.(type) {
+	case *export.Open, *export.Begin, *export.Forget:
+		return false
+	}
+	return true
 }
 
 // sync makes all frames durable and applied.
@@ -285,6 +306,17 @@ func (s *system) pass(*rapid.T) {
 func (s *system) compare(*rapid.T) {
 	if got := lanesOf(s.plane()); !reflect.DeepEqual(got, sorted(s.model)) {
 		s.Fatalf("lanes %+v, the model has %+v", got, sorted(s.model))
+	}
+	n := 0
+	s.plane().Sinks(func(name []byte, after types.LSN) bool {
+		n++
+		if again, known := s.plane().Sink(name); !known || again != after || !slices.Contains(s.model.Sinks, reference.Sink{Name: string(name), After: uint64(after)}) {
+			s.Fatalf("sink %s after %d, the model has %+v", name, after, s.model.Sinks)
+		}
+		return true
+	})
+	if n != len(s.model.Sinks) {
+		s.Fatalf("%d sinks, the model has %+v", n, s.model.Sinks)
 	}
 }
 
@@ -379,7 +411,7 @@ func (s *system) crash(*rapid.T) {
 // cursor and a quarantine that were acknowledged are there for ever, and only the next position can be settled.
 func TestNodeAgreesWithModel(t *testing.T) {
 	seen := map[string]int{}
-	want := []string{"open done", "open no change", "open capacity", "settle done", "settle moved", "settle not found", "quarantine done", "quarantine moved", "quarantine capacity",
+	want := []string{"begin done", "begin no change", "forget done", "forget not found", "open done", "open no change", "open capacity", "settle done", "settle moved", "settle not found", "quarantine done", "quarantine moved", "quarantine capacity",
 		"resolve done", "resolve not found", "redrive done", "redrive no change", "discard done", "skip done", "skip moved", "rewind done", "rewind moved", "remove done", "frames are lost"}
 	rare := func(what string) bool { return seen[what] == 0 }
 	for range 40 {

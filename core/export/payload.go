@@ -18,6 +18,8 @@ const (
 	kindSkipped                  // the positions up to one are not exported
 	kindRewound                  // the positions after one are exported again
 	kindRemoved                  // a lane has ended
+	kindBegun                    // a sink was seen for the first time
+	kindForgotten                // a sink was forgotten
 	numKinds
 )
 
@@ -30,7 +32,7 @@ func kindOf(r *record.Record) (kind uint8, ok bool) {
 	return uint8(r.Kind - first), true
 }
 
-// A change is the payload of all records except that of a new lane. All integers are little-endian:
+// A change is the payload of all records except those of a new lane and of a sink. All integers are little-endian:
 //
 //	lane 16 · position 8 · caller 8 · status 2 · reason 1
 type change struct {
@@ -62,24 +64,57 @@ func parseChange(kind uint8, b []byte) (c change, ok bool) {
 	return c, c.position <= MaxPosition && (kind != kindRemoved || c.position == 0)
 }
 
-// The payload of a new lane is sink 1+n · stream 1+n.
-const maxPayload = 1 + MaxSink + 1 + MaxStream
+// The payload of a new lane is sink 1+n · stream 1+n, and position 8 unless that is 0. The payload of a sink that was seen
+// is sink 1+n · now 1, and of one that was forgotten sink 1+n.
+const maxPayload = 1 + MaxSink + 1 + MaxStream + 8
 
-func appendNames(b, sink, stream []byte) []byte {
-	b = append(append(b, byte(len(sink))), sink...)
-	return append(append(b, byte(len(stream))), stream...)
+func appendText(b, text []byte) []byte { return append(append(b, byte(len(text))), text...) }
+
+func appendNames(b, sink, stream []byte) []byte { return appendText(appendText(b, sink), stream) }
+
+func appendOpened(b, sink, stream []byte, after uint64) []byte {
+	b = appendNames(b, sink, stream)
+	if after == 0 {
+		return b
+	}
+	return binary.LittleEndian.AppendUint64(b, after)
 }
 
-func parseLane(t types.Tenant, b []byte) (l Lane, ok bool) {
+func appendBegun(b, sink []byte, now bool) []byte { return append(appendText(b, sink), byte(one(now))) }
+
+// parseOpened reads the payload of a new lane.
+func parseOpened(t types.Tenant, b []byte) (l Lane, after uint64, ok bool) {
+	l, b, ok = cutLane(t, b)
+	switch {
+	case !ok || len(b) == 0:
+		return l, 0, ok
+	case len(b) != 8:
+		return l, 0, false
+	}
+	after = binary.LittleEndian.Uint64(b)
+	return l, after, after > 0 && after <= MaxPosition
+}
+
+// parseBegun reads the payload of a sink that was seen.
+func parseBegun(t types.Tenant, b []byte) (sink []byte, now, ok bool) {
+	sink, b, ok = cutText(b)
+	if !ok || len(b) != 1 || b[0] > 1 {
+		return sink, false, false
+	}
+	return sink, b[0] == 1, t == types.DefaultTenant && isName(sink, MaxSink, sinkChars)
+}
+
+// cutLane reads the names of a lane.
+func cutLane(t types.Tenant, b []byte) (l Lane, rest []byte, ok bool) {
 	sink, b, ok := cutText(b)
 	if !ok {
-		return l, false
+		return l, nil, false
 	}
 	stream, b, ok := cutText(b)
-	if !ok || len(b) > 0 || !validNames(sink, stream) || t == 0 {
-		return l, false
+	if !ok || !validNames(sink, stream) || t == 0 {
+		return l, nil, false
 	}
-	return identify(sink, t, stream), true
+	return identify(sink, t, stream), b, true
 }
 
 // cutText reads a text after its length of one byte.

@@ -35,6 +35,7 @@ type Limits struct {
 //	E2  the list of a lane has each of its rows once, and the lane counts them and those that are due
 //	E3  a tenant counts its lanes and rows, and is known while it has a lane
 //	E4  the ID of a lane is the digest of its names
+//	E5  the key of a sink is the digest of its name
 type Plane struct {
 	plane.NoRefs
 	limits  Limits
@@ -43,6 +44,7 @@ type Plane struct {
 	rows    table.Pool[rowKey, row]
 	links   []link // by place in rows: the list of its lane
 	tenants table.Pool[types.Tenant, tenant]
+	sinks   table.Pool[types.NameHash, sink]
 
 	noting bool // since a savepoint: nothing is exported in it
 
@@ -60,13 +62,15 @@ func Spec(l Limits) plane.Spec {
 // Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.PoolBytes[types.LaneID, lane](l.Lanes) + table.SliceBytes[names](l.Lanes) +
-		table.PoolBytes[rowKey, row](l.Rows) + table.SliceBytes[link](l.Rows) + table.PoolBytes[types.Tenant, tenant](l.Lanes)
+		table.PoolBytes[rowKey, row](l.Rows) + table.SliceBytes[link](l.Rows) + table.PoolBytes[types.Tenant, tenant](l.Lanes) +
+		table.PoolBytes[types.NameHash, sink](MaxSinks)
 }
 
 // New returns a plane without lanes.
 func New(l Limits, seed types.Hash64) *Plane {
 	return &Plane{limits: l, lanes: table.NewPool[types.LaneID, lane](l.Lanes, seed), names: make([]names, l.Lanes),
-		rows: table.NewPool[rowKey, row](l.Rows, seed), links: make([]link, l.Rows), tenants: table.NewPool[types.Tenant, tenant](l.Lanes, seed)}
+		rows: table.NewPool[rowKey, row](l.Rows, seed), links: make([]link, l.Rows), tenants: table.NewPool[types.Tenant, tenant](l.Lanes, seed),
+		sinks: table.NewPool[types.NameHash, sink](MaxSinks, seed)}
 }
 
 // ID is that of the export plane.
@@ -85,9 +89,13 @@ func (*Plane) Authorized(at types.Time, keys *access.Keys, c command.Command) bo
 // Cost is that of two records: the change, and the eviction of old keys.
 func (*Plane) Cost(command.Command) command.Cost { return command.Cost{Bytes: 2 * types.MaxRecord} }
 
-// Hash identifies the state.
+// Hash identifies the state. Without sinks it is that of the journals that have no records of them.
 func (p *Plane) Hash() types.Hash64 {
-	return p.lanes.Hash().Mix(uint64(p.rows.Hash())).Mix(uint64(p.tenants.Hash()))
+	h := p.lanes.Hash().Mix(uint64(p.rows.Hash())).Mix(uint64(p.tenants.Hash()))
+	if p.sinks.Len() > 0 {
+		h = h.Mix(uint64(p.sinks.Hash()))
+	}
+	return h
 }
 
 // CopyTo overwrites dst, or returns a new copy.
@@ -105,6 +113,7 @@ func (p *Plane) CopyTo(dst plane.Plane) plane.Plane {
 	p.lanes.CopyTo(&d.lanes)
 	p.rows.CopyTo(&d.rows)
 	p.tenants.CopyTo(&d.tenants)
+	p.sinks.CopyTo(&d.sinks)
 	return d
 }
 

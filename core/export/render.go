@@ -10,14 +10,14 @@ import (
 
 const statusOK = 200 // of HTTP
 
-// Render appends the answer of a change: the position that it names. A new lane answers no request.
+// Render appends the answer of a change: the position that it names. A new lane, and a sink, answer no request.
 func (*Plane) Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {
 	var r record.Record
 	if _, err = record.Read(s.Body, index, &r); err != nil {
 		return to, 0, 0, err
 	}
 	kind, ok := kindOf(&r)
-	if !ok || kind == kindOpened {
+	if !ok || kind == kindOpened || kind == kindBegun || kind == kindForgotten {
 		return to, 0, 0, receipt.ErrNoAnswer
 	}
 	c, ok := parseChange(kind, r.Payload)

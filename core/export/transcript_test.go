@@ -31,7 +31,7 @@ func (d *direct) Record() *record.Record { return &d.rec }
 func (d *direct) Add() types.Position {
 	types.Assert(d.plane.Fits(&d.rec), "a record that does not fit")
 	d.lsn++
-	d.plane.Apply(d.at, types.TxID{}, &d.rec)
+	d.plane.Apply(d.at, types.NewTxID(9, types.Position{LSN: d.lsn}), &d.rec)
 	return types.Position{LSN: d.lsn}
 }
 
@@ -50,7 +50,8 @@ var reasons = map[string]types.ExportReason{"rejected": types.ExportRejected, "t
 // TestLanes plays transcripts. A lane is tenant:sink:stream.
 //
 //	at 50                                sets the time
-//	open LANE · remove LANE
+//	begin SINK start · begin SINK now · forget SINK
+//	open LANE · open LANE 7 · remove LANE
 //	settle LANE 1 3
 //	quarantine LANE 4 rejected 400
 //	resolve LANE 4 · redrive LANE 4 · discard LANE 4
@@ -87,6 +88,12 @@ func TestLanes(t *testing.T) {
 			d.plane = next
 			return "the same state"
 		}
+		switch w[0] {
+		case "begin":
+			return answer(d, &export.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(w[1]), Now: w[2] == "now"})
+		case "forget":
+			return answer(d, &export.Forget{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(w[1])})
+		}
 		parts := strings.Split(w[1], ":")
 		tenant, _ := strconv.Atoi(parts[0])
 		l := laneOf(reference.Name{Tenant: types.Tenant(tenant), Sink: parts[1], Stream: strings.Join(parts[2:], ":")})
@@ -94,7 +101,11 @@ func TestLanes(t *testing.T) {
 		var c command.Command
 		switch w[0] {
 		case "open":
-			c = &export.Open{Header: h, Lane: l}
+			in := &export.Open{Header: h, Lane: l}
+			if len(w) > 2 {
+				in.After = number(2)
+			}
+			c = in
 		case "remove":
 			c = &export.Remove{Header: h, Lane: l.LaneID}
 		case "settle":
@@ -114,23 +125,31 @@ func TestLanes(t *testing.T) {
 		default:
 			t.Fatalf("unknown: %v", w)
 		}
-		r := d.do(c)
-		if err := d.plane.Check(); err != nil {
-			t.Fatal(err)
-		}
-		switch {
-		case r.Problem != event.None:
-			return r.Problem.Code()
-		case r.Position.LSN == 0:
-			return "no change"
-		}
-		return "recorded"
+		return answer(d, c)
 	})
 }
 
-// show lists the lanes with their quarantine.
+// answer decides a command, and says what became of it.
+func answer(d *direct, c command.Command) string {
+	r := d.do(c)
+	switch err := d.plane.Check(); {
+	case err != nil:
+		return err.Error()
+	case r.Problem != event.None:
+		return r.Problem.Code()
+	case r.Position.LSN == 0:
+		return "no change"
+	}
+	return "recorded"
+}
+
+// show lists the sinks, and the lanes with their quarantine.
 func show(p *export.Plane) string {
 	var out []string
+	p.Sinks(func(name []byte, after types.LSN) bool {
+		out = append(out, fmt.Sprintf("%s after frame %d", name, after))
+		return true
+	})
 	for _, l := range lanesOf(p) {
 		line := fmt.Sprintf("%d:%s:%s at %d", l.Tenant, l.Sink, l.Stream, l.Cursor)
 		for _, r := range l.Rows {

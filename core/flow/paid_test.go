@@ -40,7 +40,7 @@ func limits() state.Limits {
 		Ledger: ledger.Limits{Accounts: 4, Holdings: 4, Assets: 2, Tenants: 2, TenantAccounts: 4, TenantHoldings: 4, TenantAssets: 2, Holds: 8, TenantHolds: 8,
 			MaxAmount: types.MinorUnits(1 << 40), MaxDailyDebit: types.MinorUnits(1 << 40), MaxDailyIssue: types.MinorUnits(1 << 40)},
 		Idempotency: idempotency.Limits{Keys: 4096, PerTenant: 4096, Tenants: 2, TTL: time.Hour}, Keys: 8,
-		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: 9, Holdings: 9, Buckets: 4, Uploads: 2, Parts: 4,
+		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: 9, Holdings: 9, Buckets: 4, Uploads: 2, Parts: 4, TenantBuckets: 4, TenantUploads: 2, TenantParts: 4,
 			TenantQuota: storage.Usage{Bytes: quota, Objects: 9}, BucketQuota: storage.Usage{Bytes: quota, Objects: 9}}),
 			accounting.Spec(accounting.Limits{Rows: 400, Streams: 8, Tenants: 2, TenantRow: 400, TenantDim: 8, Lines: maxLines, Window: window, Grace: grace})},
 	}

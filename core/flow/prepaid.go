@@ -184,7 +184,7 @@ func (p *Prepaid) Decide(at types.Time, c command.Command, f plane.Frame, reply 
 	if reply.Problem = p.price(in); reply.Problem != event.None {
 		return
 	}
-	if reply.Shortage = d.LineShortage(p.newLines()); reply.Shortage.Limit != event.NoUsageLimit {
+	if reply.Shortage = d.LineShortage(p.newLines()); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
 		return
 	}

@@ -22,7 +22,7 @@ import (
 func TestRejectionWaitsForStateItReveals(t *testing.T) {
 	limits := state.Limits{Ledger: ledger.Limits{Accounts: 2, Holdings: 2, Assets: 2, Tenants: 2, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 2, Holds: 1, TenantHolds: 1},
 		Idempotency: idempotency.Limits{Keys: 64, PerTenant: 64, Tenants: 2, TTL: time.Hour}, Keys: 2,
-		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: 4, Holdings: 4, Buckets: 4, Uploads: 1, Parts: 1,
+		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: 4, Holdings: 4, Buckets: 4, Uploads: 1, Parts: 1, TenantBuckets: 4,
 			TenantQuota: storage.Usage{Bytes: 99, Objects: 4}, BucketQuota: storage.Usage{Bytes: 99, Objects: 4}})}}
 	now, out := types.Now{Mono: 1, Wall: 1_700_000_000_000}, event.Effects{}
 	n := node.New(node.Config{State: limits, MaxHeldReplies: 64, MaxReplayWaiters: 16, MaxHeldPerTenant: 64, MaxUnsyncedBytes: 1 << 20, CommitTimeout: time.Hour,

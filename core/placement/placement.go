@@ -135,15 +135,15 @@ func (t *Table) Choose(key uint64, n int, usable, taken Set) (o Order) {
 	return o
 }
 
-// Order returns all providers in the order in which a read tries them: those of first, then the others; of both, those that Choose
-// prefers come first.
-func (t *Table) Order(key uint64, first Set) (o Order) {
+// Order returns all providers in the order in which a read tries them: those of first, then those of second, then the others; of each
+// set, those that Choose prefers come first.
+func (t *Table) Order(key uint64, first, second Set) (o Order) {
 	if t.n == 1 {
 		o.add(0)
 		return o
 	}
 	ranked, seen := t.rank(key), Set(0)
-	for _, of := range [...]Set{first, t.All() &^ first} {
+	for _, of := range [...]Set{first, second &^ first, t.All() &^ (first | second)} {
 		best := Order{}
 		domains := Set(0)
 		for r := range ranked.n {

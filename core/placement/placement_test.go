@@ -60,16 +60,17 @@ func TestCopiesHaveDistinctDomains(t *testing.T) {
 	})
 }
 
-// TestOrderHasEachProviderOnce, the preferred set first, and it begins as Choose does.
+// TestOrderHasEachProviderOnce, the preferred sets first, and it begins as Choose does.
 func TestOrderHasEachProviderOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawList(t, placement.MaxProviders)
 		table, key := placement.New(list), rapid.Uint64().Draw(t, "key")
 		first := placement.Set(rapid.Uint32().Draw(t, "first")) & table.All()
-		order, seen := table.Order(key, first), placement.Set(0)
+		second := placement.Set(rapid.Uint32().Draw(t, "second")) & table.All()
+		order, seen := table.Order(key, first, second), placement.Set(0)
 		for i := range order.Len() {
-			if i < first.Len() != first.Has(order.At(i)) && len(list) > 1 {
-				t.Fatalf("%v begins with others than %b", names(list, order), first)
+			if at := order.At(i); (i < first.Len() != first.Has(at) || i < (first|second).Len() != (first|second).Has(at)) && len(list) > 1 {
+				t.Fatalf("%v does not begin with %b, then %b", names(list, order), first, second)
 			}
 			seen = seen.With(order.At(i))
 		}
@@ -156,7 +157,7 @@ func TestPlacesAreStable(t *testing.T) {
 	list := []placement.Provider{{"a", "x", 1}, {"b", "y", 2}, {"c", "z", 3}, {"d", "z", 4}}
 	table, got := placement.New(list), ""
 	for key := range uint64(12) {
-		order := table.Order(key, table.All())
+		order := table.Order(key, table.All(), 0)
 		for i := range order.Len() {
 			got += list[order.At(i)].Name
 		}
@@ -173,7 +174,7 @@ func TestChooseAllocatesNothing(t *testing.T) {
 	table := placement.New([]placement.Provider{{"a", "x", 1}, {"b", "y", 2}, {"c", "z", 3}})
 	if n := testing.AllocsPerRun(100, func() {
 		_ = table.Choose(7, 2, table.All(), 0)
-		_ = table.Order(7, table.All())
+		_ = table.Order(7, table.All(), 0)
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

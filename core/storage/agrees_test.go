@@ -18,9 +18,17 @@ import (
 )
 
 func modelLimits() (storage.Limits, reference.Limits) {
-	m := reference.Limits{Objects: 5, Entries: 6, Owners: 5, Uploads: 3, Parts: 7, TenantBytes: 150, TenantObjects: 5, BucketBytes: 90, BucketObjects: 4}
-	return storage.Limits{Objects: m.Objects, Holdings: m.Entries, Buckets: m.Owners, Uploads: m.Uploads, Parts: m.Parts, UploadTTL: ttl,
+	m := reference.Limits{Objects: 5, Entries: 6, Buckets: 3, Uploads: 3, Parts: 7, TenantBuckets: 2, TenantUploads: 2, TenantParts: 4, TenantBytes: 150, TenantObjects: 5, BucketBytes: 90, BucketObjects: 4}
+	return storage.Limits{Objects: m.Objects, Holdings: m.Entries, Buckets: m.Buckets, Uploads: m.Uploads, Parts: m.Parts, UploadTTL: ttl,
+		TenantBuckets: m.TenantBuckets, TenantUploads: m.TenantUploads, TenantParts: m.TenantParts,
 		TenantQuota: storage.Usage{Bytes: m.TenantBytes, Objects: m.TenantObjects}, BucketQuota: storage.Usage{Bytes: m.BucketBytes, Objects: m.BucketObjects}}, m
+}
+
+// withoutTenantRoom returns limits under which no tenant gets anything new. They reject no record and no row.
+func withoutTenantRoom(l storage.Limits) storage.Limits {
+	l.TenantBuckets, l.TenantUploads, l.TenantParts = 0, 0, 0
+	l.TenantQuota, l.BucketQuota = storage.Usage{}, storage.Usage{}
+	return l
 }
 
 const ttl = 500 * time.Millisecond
@@ -44,7 +52,7 @@ type names struct {
 
 func newNames(t *rapid.T, seen map[string]bool) *names {
 	l, m := modelLimits()
-	return &names{T: t, plane: storage.New(l, 1), view: storage.New(l, 2), time: 1000, entries: map[reference.Name]types.Position{}, uploads: map[int]storage.UploadID{}, seen: seen,
+	return &names{T: t, plane: storage.New(l, 1), view: storage.New(withoutTenantRoom(l), 2), time: 1000, entries: map[reference.Name]types.Position{}, uploads: map[int]storage.UploadID{}, seen: seen,
 		model: reference.New(m, func(content string) uint64 { return size(object(content)) })}
 }
 
@@ -119,7 +127,7 @@ func (s *names) next(tenant types.Tenant) command.Header {
 }
 
 func (s *names) bucket() reference.Bucket {
-	return reference.Bucket{Tenant: types.Tenant(rapid.IntRange(1, 2).Draw(s.T, "tenant")), Name: rapid.SampledFrom([]string{"photos", "books"}).Draw(s.T, "bucket")}
+	return reference.Bucket{Tenant: types.Tenant(rapid.IntRange(1, 2).Draw(s.T, "tenant")), Name: rapid.SampledFrom([]string{"photos", "books", "films"}).Draw(s.T, "bucket")}
 }
 
 func (s *names) name() reference.Name {
@@ -272,11 +280,18 @@ func (s *names) abort(*rapid.T) {
 // expire lets time pass and sweeps until nothing is due.
 func (s *names) expire(*rapid.T) {
 	s.time += types.Time(rapid.IntRange(0, 600).Draw(s.T, "sleep"))
+	s.sweep()
+	s.model.Expire(s.time, types.Time(ttl.Milliseconds()))
+	s.compare()
+}
+
+// sweep applies expiries until nothing is due.
+func (s *names) sweep() {
 	for {
 		s.at.LSN++
 		s.rec = record.Record{}
 		if !s.plane.Expire(s.time, &s.rec) {
-			break
+			return
 		}
 		if !s.view.Fits(&s.rec) {
 			s.Fatal("an expiry that does not fit")
@@ -286,14 +301,12 @@ func (s *names) expire(*rapid.T) {
 		}
 		s.seen["expire"] = true
 	}
-	s.model.Expire(s.time, types.Time(ttl.Milliseconds()))
-	s.compare()
 }
 
 // reload replaces the view by one that is loaded from the rows of the plane.
 func (s *names) reload(*rapid.T) {
 	l, _ := modelLimits()
-	s.view = storage.New(l, 3)
+	s.view = storage.New(withoutTenantRoom(l), 3)
 	s.plane.Dump(func(kind uint8, b []byte) {
 		if err := s.view.Load(kind, b); err != nil {
 			s.Fatalf("row %d: %v", kind, err)

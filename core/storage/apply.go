@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/types"
 )
@@ -92,23 +93,8 @@ func (p *Plane) placeOf(t types.Tenant, m *movement) (k place, u Upload, ok bool
 
 // hasRoom reports whether the tables have rows for d.
 func (p *Plane) hasRoom(m *movement, d *effect) bool {
-	owners := 0
-	if !p.HasBucket(d.place.tenant, d.place.bucket) && (d.entry || m.kind == kindBucketCreated) {
-		owners++
-	}
-	if !p.HasBucket(d.place.tenant, types.NameHash{}) && (d.entry || m.kind == kindUploadBegun) {
-		owners++ // the row of the tenant
-	}
-	_, known := p.Find(m.address)
-	switch {
-	case p.owners.Room() < owners,
-		d.entry && !d.held && p.entries.Room() == 0,
-		d.wantsNew && !known && p.objects.Room() == 0,
-		m.kind == kindUploadBegun && p.uploads.Room() == 0,
-		m.kind == kindPartPut && !d.hadPart && p.parts.Room() == 0:
-		return false
-	}
-	return true
+	claims := p.claims(m, d)
+	return shortage(claims[:]) == event.Shortage{}
 }
 
 // Fits reports whether r continues the state. It does not look at the quotas: they may have been lowered
@@ -141,11 +127,11 @@ func (p *Plane) Apply(at types.Time, id types.TxID, r *record.Record) {
 	case kindPartPut:
 		p.putPartRow(at, &m, &d)
 	case kindUploadBegun:
-		p.uploads.Put(UploadID(id.Position()), Upload{place: d.place, Begun: at})
+		p.setUpload(r.Tenant, UploadID(id.Position()), Upload{place: d.place, Begun: at}, true)
 	case kindCompleted, kindAborted:
 		d.upload.ended, d.upload.next = true, 1
 		d.upload.Bytes = 0
-		set(&p.uploads, m.upload, d.upload, d.upload.high > 0)
+		p.setUpload(r.Tenant, m.upload, d.upload, d.upload.high > 0)
 	case kindPartsRemoved:
 		p.removeParts(&m, d.upload)
 	}
@@ -186,7 +172,7 @@ func (p *Plane) charge(m *movement, d *effect) {
 		case kindCompleted, kindAborted:
 			o.uploads--
 		}
-		set(&p.owners, w, o, o != owned{})
+		p.setOwner(w, o, o != owned{})
 	}
 }
 

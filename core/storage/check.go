@@ -12,6 +12,7 @@ var (
 	ErrUsage      = errors.New("storage: S2: a usage that is not the sum of what is held")
 	ErrTotals     = errors.New("storage: S3: totals that are not the sum of all tenants or objects")
 	ErrUpload     = errors.New("storage: S4: an upload whose bytes or highest number are not those of its parts")
+	ErrCounts     = errors.New("storage: S6: counts that are not those of the rows")
 	ErrParts      = errors.New("storage: S5: a part without an upload, or one that was removed")
 )
 
@@ -33,7 +34,7 @@ func (s *sums) count(w owner, change func(*owned)) {
 
 // Check returns the invariants that do not hold.
 func (p *Plane) Check() error {
-	errs := []error{p.objects.Check(), p.entries.Check(), p.owners.Check(), p.uploads.Check(), p.parts.Check()}
+	errs := []error{p.objects.Check(), p.entries.Check(), p.owners.Check(), p.uploads.Check(), p.parts.Check(), p.tenants.Check(), p.checkCounts()}
 	s := sums{map[Address]uint32{}, map[owner]owned{}, map[UploadID]Upload{}, Usage{}}
 	each(&p.entries, func(k place, e Entry) {
 		o, _ := p.Find(e.Address)
@@ -100,4 +101,30 @@ func (p *Plane) checkUploads(s *sums) error {
 		}
 	})
 	return errors.Join(errs...)
+}
+
+// checkCounts compares the counts with the rows.
+func (p *Plane) checkCounts() error {
+	want, buckets := map[types.Tenant]counts{}, 0
+	add := func(t types.Tenant, n counts) {
+		c := want[t]
+		want[t] = counts{c.buckets + n.buckets, c.uploads + n.uploads, c.parts + n.parts}
+	}
+	each(&p.owners, func(w owner, _ owned) {
+		if w.bucket != (types.NameHash{}) {
+			buckets++
+			add(w.tenant, counts{buckets: 1})
+		}
+	})
+	each(&p.uploads, func(_ UploadID, u Upload) { add(u.place.tenant, counts{uploads: 1}) })
+	each(&p.parts, func(k partKey, _ Part) {
+		u, _ := get(&p.uploads, k.upload)
+		add(u.place.tenant, counts{parts: 1})
+	})
+	wrong := buckets != p.buckets || len(want) != p.tenants.Len()
+	each(&p.tenants, func(t types.Tenant, c counts) { wrong = wrong || c != want[t] })
+	if wrong {
+		return ErrCounts
+	}
+	return nil
 }

@@ -64,7 +64,8 @@ func (s *script) do(c interface {
 
 // held returns a plane with two objects, one of them in two buckets, and an upload of two parts.
 func held(t *testing.T) *Plane {
-	s := &script{T: t, plane: New(Limits{Objects: 9, Holdings: 9, Buckets: 9, Uploads: 2, Parts: 9, TenantQuota: Usage{1000, 100}, BucketQuota: Usage{1000, 100}}, 1)}
+	s := &script{T: t, plane: New(Limits{Objects: 9, Holdings: 9, Buckets: 9, Uploads: 2, Parts: 9, TenantBuckets: 9, TenantUploads: 2, TenantParts: 9,
+		TenantQuota: Usage{1000, 100}, BucketQuota: Usage{1000, 100}}, 1)}
 	photos, books, name := Bucket("photos"), Bucket("books"), ObjectName("a")
 	put := func(tenant types.Tenant, bucket types.Name, a Address) *Put {
 		c := &Put{Bucket: bucket, Address: a, Size: 10, File: 1}
@@ -112,6 +113,11 @@ func TestCheckFindsEachBrokenInvariant(t *testing.T) {
 		"an end without a next":         {func(p *Plane) { upload(p, func(u *Upload) { u.ended = true }) }, ErrUpload},
 		"a part above the highest":      {func(p *Plane) { upload(p, func(u *Upload) { u.high = 1 }) }, ErrParts},
 		"a part below the next":         {func(p *Plane) { upload(p, func(u *Upload) { u.next = 2 }) }, ErrParts},
+		"buckets of all tenants":        {func(p *Plane) { p.buckets-- }, ErrCounts},
+		"buckets of a tenant":           {func(p *Plane) { p.count(2, func(c *counts) { c.buckets++ }) }, ErrCounts},
+		"uploads of a tenant":           {func(p *Plane) { p.count(1, func(c *counts) { c.uploads-- }) }, ErrCounts},
+		"parts of a tenant":             {func(p *Plane) { p.count(1, func(c *counts) { c.parts = 1 }) }, ErrCounts},
+		"counts of no tenant":           {func(p *Plane) { p.count(9, func(c *counts) { c.parts = 1 }) }, ErrCounts},
 		"a part without an upload":      {func(p *Plane) { set(&p.uploads, UploadID{LSN: 3}, Upload{}, false) }, ErrParts},
 	} {
 		p := held(t)
@@ -124,7 +130,7 @@ func TestCheckFindsEachBrokenInvariant(t *testing.T) {
 
 // TestBytesAreWhatNewTakes: no step takes more memory than New.
 func TestBytesAreWhatNewTakes(t *testing.T) {
-	l := Limits{Objects: 1000, Holdings: 2000, Buckets: 50, Uploads: 10, Parts: 100, TenantQuota: Usage{1000, 100}, BucketQuota: Usage{1000, 100}}
+	l := Limits{Objects: 1000, Holdings: 2000, Buckets: 50, Uploads: 10, Parts: 100, TenantBuckets: 9, TenantQuota: Usage{1000, 100}, BucketQuota: Usage{1000, 100}}
 	if got := Bytes(l); got < 1000*52+2000*84 || got > 1<<20 {
 		t.Errorf("%d bytes", got)
 	}

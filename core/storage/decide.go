@@ -15,7 +15,7 @@ func (p *Plane) Decide(_ types.Time, c command.Command, f plane.Frame, reply *ev
 	var m movement
 	m, reply.Problem = p.draft(in.Tenant, c)
 	if reply.Problem == event.None {
-		reply.Problem = p.complete(in.Tenant, &m)
+		reply.Problem, reply.Shortage = p.complete(in.Tenant, &m)
 	}
 	if reply.Problem != event.None {
 		return
@@ -148,19 +148,22 @@ func (p *Plane) putPart(t types.Tenant, c *PutPart) (m movement, no event.Proble
 	return m, p.setContent(&m, c.File, c.Replace)
 }
 
-// complete fills in the usage after m, if the quotas and the tables have room for it.
-func (p *Plane) complete(t types.Tenant, m *movement) event.Problem {
+// complete fills in the usage after m, if the quotas, the limits of the tenant and the tables have room for it.
+func (p *Plane) complete(t types.Tenant, m *movement) (event.Problem, event.Shortage) {
 	d, ok := p.effect(t, m)
 	if !ok {
-		return event.Internal
+		return event.Internal, event.Shortage{}
 	}
 	total, used := d.apply(p.Usage(t, types.NameHash{})), d.apply(p.Usage(t, d.place.bucket))
-	switch {
-	case d.grows() && !(total.within(p.limits.TenantQuota) && used.within(p.limits.BucketQuota)):
-		return event.QuotaExceeded
-	case !p.hasRoom(m, &d):
-		return event.CapacityExceeded
+	if d.grows() && !(total.within(p.limits.TenantQuota) && used.within(p.limits.BucketQuota)) {
+		return event.QuotaExceeded, event.Shortage{}
+	}
+	ofTenant, ofAll := p.claimsOfTenant(m, &d), p.claims(m, &d)
+	for _, claims := range [...][]claim{ofTenant[:], ofAll[:]} {
+		if s := shortage(claims); s.Limit != event.NoLimit {
+			return event.CapacityExceeded, s
+		}
 	}
 	m.tenantUsage, m.bucketUsage = total, used
-	return event.None
+	return event.None, event.Shortage{}
 }

@@ -126,7 +126,7 @@ func (p *Plane) loadEntry(k place, e Entry) error {
 	switch {
 	case !known, twice, k.tenant == 0, k.bucket == types.NameHash{}:
 		return plane.ErrRow
-	case p.entries.Room() == 0 || !p.hasOwnerRoom(k.owner):
+	case p.entries.Room() == 0 || !p.hasBucketRoom(k.owner):
 		return plane.ErrRoom
 	}
 	p.entries.Put(k, e)
@@ -137,15 +137,15 @@ func (p *Plane) loadEntry(k place, e Entry) error {
 }
 
 func (p *Plane) loadBucket(w owner) error {
-	o, known := get(&p.owners, w)
+	o, _ := get(&p.owners, w)
 	switch {
 	case o.made, w.tenant == 0, w.bucket == types.NameHash{}:
 		return plane.ErrRow
-	case !known && p.owners.Room() == 0:
+	case !p.hasBucketRoom(w):
 		return plane.ErrRoom
 	}
 	o.made = true
-	set(&p.owners, w, o, true)
+	p.setOwner(w, o, true)
 	return nil
 }
 
@@ -156,10 +156,10 @@ func (p *Plane) loadUpload(id UploadID, b []byte) error {
 	switch {
 	case twice, id.LSN == 0, u.place.tenant == 0, u.high > MaxPart, u.next > u.high, u.ended != (u.next > 0):
 		return plane.ErrRow
-	case p.uploads.Room() == 0 || !u.ended && !p.hasOwnerRoom(u.place.owner):
+	case p.uploads.Room() == 0 || !u.ended && !p.hasBucketRoom(u.place.owner):
 		return plane.ErrRoom
 	}
-	p.uploads.Put(id, u)
+	p.setUpload(u.place.tenant, id, u, true)
 	if !u.ended {
 		p.loadUsage(u.place.owner, func(w *owned) { w.uploads++ })
 	}
@@ -177,7 +177,7 @@ func (p *Plane) loadPart(k partKey, b []byte) error {
 	case p.parts.Room() == 0:
 		return plane.ErrRoom
 	}
-	p.parts.Put(k, t)
+	p.setPart(u.place.tenant, k, t, true)
 	p.reference(t.Address, o)
 	if !u.ended {
 		u.Bytes += t.Size
@@ -199,17 +199,11 @@ func (p *Plane) loadUsage(w owner, change func(*owned)) {
 	for _, w := range [...]owner{w, {tenant: w.tenant}} {
 		o, _ := get(&p.owners, w)
 		change(&o)
-		set(&p.owners, w, o, true)
+		p.setOwner(w, o, true)
 	}
 }
 
-// hasOwnerRoom reports whether there are rows for a bucket and its tenant.
-func (p *Plane) hasOwnerRoom(w owner) bool {
-	rows := 0
-	for _, w := range [...]owner{w, {tenant: w.tenant}} {
-		if _, known := p.owners.Find(w); !known {
-			rows++
-		}
-	}
-	return p.owners.Room() >= rows
+// hasBucketRoom reports whether there is a row for a bucket.
+func (p *Plane) hasBucketRoom(w owner) bool {
+	return p.HasBucket(w.tenant, w.bucket) || p.buckets < p.limits.Buckets
 }

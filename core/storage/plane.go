@@ -26,9 +26,14 @@ import (
 type Limits struct {
 	Objects  int // distinct objects, those of parts included
 	Holdings int // entries: pairs of a bucket and a name
-	Buckets  int // buckets, and tenants that have one
+	Buckets  int // of all tenants
 	Uploads  int // in parts, until their parts are removed
 	Parts    int // of all uploads
+
+	// Of one tenant. Like the quotas, they apply to what is new: lower limits keep what exists.
+	TenantBuckets int
+	TenantUploads int
+	TenantParts   int
 
 	UploadTTL time.Duration // after which an upload that was not completed is aborted; 0: never
 
@@ -49,6 +54,7 @@ const maxUndo = 1
 //	S3  logical is the sum of all tenants, physical the sum of all objects
 //	S4  the bytes of an upload in progress are the sum of its parts, and no part is higher than its highest
 //	S5  a part has an upload, and no upload that has ended has a part below next
+//	S6  rows and tenants count the rows of buckets, uploads and parts
 type Plane struct {
 	plane.NoRefs
 
@@ -58,6 +64,8 @@ type Plane struct {
 	owners   table.Pool[owner, owned]
 	uploads  table.Pool[UploadID, Upload]
 	parts    table.Pool[partKey, Part]
+	tenants  table.Pool[types.Tenant, counts] // follows from the tables above, so no hash and no snapshot has it
+	buckets  int                              // of all tenants
 	logical  Usage
 	physical Usage
 	cursor   uint32 // the row of uploads at which Expire goes on
@@ -79,15 +87,22 @@ func Spec(l Limits) plane.Spec {
 // Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.PoolBytes[Address, Object](l.Objects) + table.PoolBytes[place, Entry](l.Holdings) +
-		table.PoolBytes[owner, owned](l.Buckets) + table.PoolBytes[UploadID, Upload](l.Uploads) +
-		table.PoolBytes[partKey, Part](l.Parts) + table.SliceBytes[change](maxUndo)
+		table.PoolBytes[owner, owned](l.owners()) + table.PoolBytes[UploadID, Upload](l.Uploads) +
+		table.PoolBytes[partKey, Part](l.Parts) + table.PoolBytes[types.Tenant, counts](l.tenants()) + table.SliceBytes[change](maxUndo)
 }
+
+// owners is the number of rows of buckets and their tenants: a tenant without a bucket has none.
+func (l *Limits) owners() int { return 2 * l.Buckets }
+
+// tenants is the number of tenants that have a bucket or an upload.
+func (l *Limits) tenants() int { return l.Buckets + l.Uploads }
 
 // New returns a plane without objects.
 func New(l Limits, seed types.Hash64) *Plane {
 	return &Plane{limits: l, objects: table.NewPool[Address, Object](l.Objects, seed), entries: table.NewPool[place, Entry](l.Holdings, seed),
-		owners: table.NewPool[owner, owned](l.Buckets, seed), uploads: table.NewPool[UploadID, Upload](l.Uploads, seed),
-		parts: table.NewPool[partKey, Part](l.Parts, seed), undo: make([]change, 0, maxUndo)}
+		owners: table.NewPool[owner, owned](l.owners(), seed), uploads: table.NewPool[UploadID, Upload](l.Uploads, seed),
+		parts: table.NewPool[partKey, Part](l.Parts, seed), tenants: table.NewPool[types.Tenant, counts](l.tenants(), seed),
+		undo: make([]change, 0, maxUndo)}
 }
 
 // ID is that of the storage plane.
@@ -123,11 +138,12 @@ func (p *Plane) CopyTo(dst plane.Plane) plane.Plane {
 	if !ok {
 		d = &Plane{undo: make([]change, 0, maxUndo)}
 	}
-	d.limits, d.logical, d.physical, d.cursor = p.limits, p.logical, p.physical, p.cursor
+	d.limits, d.buckets, d.logical, d.physical, d.cursor = p.limits, p.buckets, p.logical, p.physical, p.cursor
 	p.objects.CopyTo(&d.objects)
 	p.entries.CopyTo(&d.entries)
 	p.owners.CopyTo(&d.owners)
 	p.uploads.CopyTo(&d.uploads)
 	p.parts.CopyTo(&d.parts)
+	p.tenants.CopyTo(&d.tenants)
 	return d
 }

@@ -34,9 +34,9 @@ var keys = [...]event.Key{
 }
 
 const (
-	maxObjects, maxHoldings, maxOwners = 4, 7, 5
-	tenantBytes, bucketBytes           = 100, 60
-	tenantObjects, bucketObjects       = 5, 3
+	maxObjects, maxHoldings, maxBuckets = 4, 7, 3
+	tenantBytes, bucketBytes            = 100, 60
+	tenantObjects, bucketObjects        = 5, 3
 )
 
 func limits() state.Limits {
@@ -44,7 +44,7 @@ func limits() state.Limits {
 		Ledger:      ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 2, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1},
 		Idempotency: idempotency.Limits{Keys: 64, PerTenant: 64, Tenants: 2, TTL: time.Hour},
 		Keys:        len(keys),
-		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: maxObjects, Holdings: maxHoldings, Buckets: maxOwners,
+		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: maxObjects, Holdings: maxHoldings, Buckets: maxBuckets, TenantBuckets: maxBuckets,
 			TenantQuota: storage.Usage{Bytes: tenantBytes, Objects: tenantObjects}, BucketQuota: storage.Usage{Bytes: bucketBytes, Objects: bucketObjects}})},
 	}
 }
@@ -93,13 +93,13 @@ func (m model) usage(t types.Tenant, bucket string) (u storage.Usage) {
 }
 
 // rows counts what the tables of the plane hold.
-func (m model) rows() (objects map[int]bool, owners map[place]bool) {
-	objects, owners = map[int]bool{}, map[place]bool{}
+func (m model) rows() (objects map[int]bool, buckets map[place]bool) {
+	objects, buckets = map[int]bool{}, map[place]bool{}
 	for k := range m.held {
 		objects[k.object] = true
-		owners[place{tenant: k.tenant}], owners[place{tenant: k.tenant, bucket: k.bucket}] = true, true
+		buckets[place{tenant: k.tenant, bucket: k.bucket}] = true
 	}
-	return objects, owners
+	return objects, buckets
 }
 
 // put is what a Put of k does.
@@ -113,7 +113,7 @@ func (m model) put(k place) (answer string, no event.Problem) {
 		return "", event.QuotaExceeded
 	}
 	m.held[k] = true
-	if objects, owners := m.rows(); len(m.held) > maxHoldings || len(objects) > maxObjects || len(owners) > maxOwners {
+	if objects, buckets := m.rows(); len(m.held) > maxHoldings || len(objects) > maxObjects || len(buckets) > maxBuckets {
 		delete(m.held, k)
 		return "", event.CapacityExceeded
 	}

@@ -64,12 +64,12 @@ func (p *Plane) Undo() {
 	for i := len(p.undo) - 1; i >= 0; i-- {
 		c := &p.undo[i]
 		set(&p.entries, c.place, c.entry, c.held)
-		set(&p.parts, c.part, c.before, c.hadPart)
-		set(&p.uploads, c.upload, c.row, c.uploaded)
+		p.setPart(c.place.tenant, c.part, c.before, c.hadPart)
+		p.setUpload(c.place.tenant, c.upload, c.row, c.uploaded)
 		for _, o := range c.objects {
 			set(&p.objects, o.address, o.row, o.known)
 		}
-		set(&p.owners, c.place.owner, c.bucket, c.bucket != owned{})
+		p.setOwner(c.place.owner, c.bucket, c.bucket != owned{})
 		tenant := owner{tenant: c.place.tenant}
 		set(&p.owners, tenant, c.tenant, c.tenant != owned{})
 		p.logical, p.physical = c.logical, c.physical

@@ -11,7 +11,7 @@ func (p *Plane) putPartRow(at types.Time, m *movement, d *effect) {
 	if d.hadPart {
 		p.release(d.part.Address)
 	}
-	set(&p.parts, partKey{m.upload, m.number}, Part{Address: m.address, Size: m.size, MD5: m.etag.MD5, At: at}, true)
+	p.setPart(d.place.tenant, partKey{m.upload, m.number}, Part{Address: m.address, Size: m.size, MD5: m.etag.MD5, At: at}, true)
 	u := d.upload
 	u.Bytes += m.size - d.part.Size
 	u.Revision++
@@ -25,11 +25,11 @@ func (p *Plane) removeParts(m *movement, u Upload) {
 		k := partKey{m.upload, n}
 		if part, ok := get(&p.parts, k); ok {
 			p.release(part.Address)
-			set(&p.parts, k, Part{}, false)
+			p.setPart(u.place.tenant, k, Part{}, false)
 		}
 	}
 	u.next = m.upto
-	set(&p.uploads, m.upload, u, u.next <= u.high)
+	p.setUpload(u.place.tenant, m.upload, u, u.next <= u.high)
 }
 
 const (

@@ -146,7 +146,9 @@ func (b *Book) Meter(at int64, t types.Tenant, usage []Metered) (problems []Outc
 		}
 		next.place(at, min(m.Time, at), row{tenant: t, dimension: m.Dimension, labels: m.Labels, value: m.Value, events: m.Events})
 	}
-	if problems = append(problems, next.limits(b, t)...); len(problems) == 0 {
+	free := *next
+	free.Limits.TenantStreams = len(next.streams) // the dimensions of metered usage have no limit of the tenant
+	if problems = append(problems, free.limits(b, t)...); len(problems) == 0 {
 		*b = *next
 	}
 	return problems

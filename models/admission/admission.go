@@ -96,10 +96,25 @@ func (h *Admission) Would(g Request) string {
 		return "full"
 	case h.Queued(g.Facet, g.Flow.Class) >= h.Class[g.Flow.Class]:
 		return "class"
-	case flow >= h.Flow:
+	case flow >= h.Flow, g.Facet == types.Streams && g.Flow.Class == types.ClassAnon && !h.leavesRoom(&g):
 		return "flow"
 	}
 	return ""
+}
+
+// leavesRoom reports whether a flow without a further permit has none, or fewer than are left: as many requests of new
+// flows would get permits, one after the other, if all queued ones of the class had theirs.
+func (h *Admission) leavesRoom(g *Request) bool {
+	held := h.count(func(o *Request) bool { return o.Facet == g.Facet && o.Flow == g.Flow && o.State != "lost" })
+	left := 0
+	for fits := true; fits; left++ {
+		more := left + h.Queued(g.Facet, g.Flow.Class)
+		fits = h.Out(g.Facet)+more < h.Permits
+		for c := range g.Flow.Class + 1 {
+			fits = fits && (h.ClassPermits[c] == 0 || h.Uses(g.Facet, c)+more < h.ClassPermits[c])
+		}
+	}
+	return held == 0 || held < left-1
 }
 
 // Arrive queues a request.

@@ -24,6 +24,13 @@ type Book struct {
 	MaxLanes, MaxTenantLanes, MaxRows, MaxTenantRows int
 
 	Lanes []Lane
+	Sinks []Sink
+}
+
+// A Sink was seen, and gets the items after a frame.
+type Sink struct {
+	Name  string
+	After uint64
 }
 
 // A Name identifies a lane.
@@ -50,7 +57,7 @@ type Row struct {
 // Clone returns a copy.
 func (b *Book) Clone() *Book {
 	c := *b
-	c.Lanes = slices.Clone(b.Lanes)
+	c.Lanes, c.Sinks = slices.Clone(b.Lanes), slices.Clone(b.Sinks)
 	for i := range c.Lanes {
 		c.Lanes[i].Rows = slices.Clone(c.Lanes[i].Rows)
 	}
@@ -78,8 +85,30 @@ func (b *Book) row(n Name, position uint64) *Row {
 	return nil
 }
 
-// Open makes a lane.
-func (b *Book) Open(n Name) Outcome {
+// Begin records that a sink is seen in a frame: the first one decides.
+func (b *Book) Begin(sink string, now bool, frame uint64) Outcome {
+	if slices.ContainsFunc(b.Sinks, func(s Sink) bool { return s.Name == sink }) {
+		return NoChange
+	}
+	if !now || slices.ContainsFunc(b.Lanes, func(l Lane) bool { return l.Sink == sink }) {
+		frame = 0
+	}
+	b.Sinks = append(b.Sinks, Sink{sink, frame})
+	return Done
+}
+
+// Forget removes a sink.
+func (b *Book) Forget(sink string) Outcome {
+	left := slices.DeleteFunc(slices.Clone(b.Sinks), func(s Sink) bool { return s.Name == sink })
+	if len(left) == len(b.Sinks) {
+		return NotFound
+	}
+	b.Sinks = left
+	return Done
+}
+
+// Open makes a lane, whose positions up to after are not exported.
+func (b *Book) Open(n Name, after uint64) Outcome {
 	ofTenant := 0
 	for _, l := range b.Lanes {
 		if l.Name == n {
@@ -92,7 +121,7 @@ func (b *Book) Open(n Name) Outcome {
 	if len(b.Lanes) >= b.MaxLanes || ofTenant >= b.MaxTenantLanes {
 		return Capacity
 	}
-	b.Lanes = append(b.Lanes, Lane{Name: n})
+	b.Lanes = append(b.Lanes, Lane{Name: n, Cursor: after})
 	return Done
 }
 

@@ -24,7 +24,9 @@ const (
 
 // Limits of a Store.
 type Limits struct {
-	Objects, Entries, Owners, Uploads, Parts int
+	Objects, Entries, Buckets, Uploads, Parts int
+
+	TenantBuckets, TenantUploads, TenantParts int // for what is new
 
 	TenantBytes, TenantObjects uint64
 	BucketBytes, BucketObjects uint64
@@ -158,24 +160,45 @@ func (s *Store) Contents() (all []string) {
 	return slices.Compact(all)
 }
 
-// full reports whether the store has more rows than its tables.
-func (s *Store) full() bool {
-	owners, parts := slices.Clone(s.Made), 0
-	mark := func(b Bucket) { owners = append(owners, b, Bucket{Tenant: b.Tenant}) }
+// Rows are how many buckets, uploads and parts there are.
+type Rows struct{ Buckets, Uploads, Parts int }
+
+// Rows counts those of the tenants that of accepts.
+func (s *Store) Rows(of func(types.Tenant) bool) (n Rows) {
+	buckets := slices.DeleteFunc(slices.Clone(s.Made), func(b Bucket) bool { return !of(b.Tenant) })
 	for _, e := range s.Entries {
-		mark(e.Name.Bucket)
-	}
-	for _, u := range s.Uploads {
-		parts += len(u.Parts)
-		if !u.Ended {
-			mark(u.Name.Bucket)
+		if of(e.Name.Tenant) {
+			buckets = append(buckets, e.Name.Bucket)
 		}
 	}
-	slices.SortFunc(owners, func(a, b Bucket) int {
+	for _, u := range s.Uploads {
+		if !of(u.Name.Tenant) {
+			continue
+		}
+		n.Uploads++
+		n.Parts += len(u.Parts)
+		if !u.Ended {
+			buckets = append(buckets, u.Name.Bucket)
+		}
+	}
+	slices.SortFunc(buckets, func(a, b Bucket) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
 	})
-	owners = slices.Compact(owners)
-	return len(s.Entries) > s.Limits.Entries || len(owners) > s.Limits.Owners || len(s.Uploads) > s.Limits.Uploads || parts > s.Limits.Parts
+	n.Buckets = len(slices.Compact(buckets))
+	return n
+}
+
+// full reports whether the store has more rows than its tables.
+func (s *Store) full() bool {
+	n, l := s.Rows(func(types.Tenant) bool { return true }), s.Limits
+	return len(s.Entries) > l.Entries || n.Buckets > l.Buckets || n.Uploads > l.Uploads || n.Parts > l.Parts
+}
+
+// exceeds reports whether a tenant has more rows than before, and than it may have.
+func (s *Store) exceeds(before *Store, t types.Tenant) bool {
+	of := func(u types.Tenant) bool { return u == t }
+	n, was, l := s.Rows(of), before.Rows(of), s.Limits
+	return n.Buckets > max(was.Buckets, l.TenantBuckets) || n.Uploads > max(was.Uploads, l.TenantUploads) || n.Parts > max(was.Parts, l.TenantParts)
 }
 
 // try makes a change that touches a bucket, or leaves everything as it was.
@@ -195,7 +218,7 @@ func (s *Store) try(b Bucket, change func(*Store)) Outcome {
 	// A content that is replaced keeps its row until the new one has one.
 	contents := append(after.Contents(), s.Contents()...)
 	slices.Sort(contents)
-	if after.full() || len(slices.Compact(contents)) > s.Limits.Objects {
+	if after.full() || after.exceeds(s, b.Tenant) || len(slices.Compact(contents)) > s.Limits.Objects {
 		return Capacity
 	}
 	*s = *after

@@ -24,7 +24,7 @@ type Rules struct {
 // A Call is one request.
 type Call struct {
 	By    int // group of callers
-	Of    int // tenant
+	Of    int // caller of the group
 	Again bool
 	Is    string // "trying", "resting", "answered" or "gone"
 	Ill   bool
@@ -55,11 +55,11 @@ type Ejection struct {
 type Fact struct {
 	At     int64
 	Good   bool
-	Of     int  // tenant
-	Common bool // it is counted with those of other tenants
+	Of     int  // caller
+	Common bool // it is counted with those of other callers
 }
 
-// Apart is the number of tenants that are counted apart.
+// Apart is the number of callers that are counted apart.
 const Apart = 7
 
 // Upstream is an upstream.
@@ -82,8 +82,8 @@ type Group struct {
 	Strikes int
 	Until   int64
 	Facts   []Fact // of this epoch
-	Only    bool   // it is open for one tenant only
-	Whose   int    // that tenant
+	Only    bool   // it is open for one caller only
+	Whose   int    // that caller
 }
 
 // New returns an upstream without state.
@@ -123,7 +123,7 @@ func (u *Upstream) Pass(now int64) {
 
 func (g *Group) turn(to string) { g.Circuit, g.Era, g.Facts, g.Only = to, g.Era+1, nil, false }
 
-// For returns the state of the circuit for a tenant.
+// For returns the state of the circuit for a caller.
 func (g *Group) For(of int) string {
 	if g.Only && of != g.Whose {
 		return "half-open"
@@ -298,13 +298,17 @@ func (u *Upstream) ill(now int64, c *Call) {
 	if c.Era != g.Era {
 		return
 	}
-	was := g.For(c.Of)
+	was, alone := g.For(c.Of), false
 	switch was {
-	case "open": // for its tenant
+	case "open": // for its caller
 		return
 	case "closed":
 		if g.note(now, false, c.Of); !u.mustOpen(g.recent(now)) {
 			return
+		}
+		alone = true
+		for _, f := range g.recent(now) {
+			alone = alone && f.Of == c.Of
 		}
 	}
 	if g.Only {
@@ -317,6 +321,7 @@ func (u *Upstream) ill(now int64, c *Call) {
 		g.Circuit, g.Only, g.Whose = "open", true, c.Of
 	} else {
 		g.turn("open")
+		g.Only, g.Whose = alone, c.Of
 	}
 	g.Opened++
 	g.Until = now + rest
@@ -333,8 +338,7 @@ func (g *Group) recent(now int64) (facts []Fact) {
 	return facts
 }
 
-// note adds a fact of a tenant. If as many others as possible are counted apart, it is common. Facts that are common end
-// when a tenant is newly counted apart.
+// note adds a fact of a caller. If as many others as possible are counted apart, it is common.
 func (g *Group) note(now int64, good bool, of int) {
 	g.Facts = g.recent(now)
 	apart := map[int]bool{}
@@ -343,40 +347,26 @@ func (g *Group) note(now int64, good bool, of int) {
 			apart[f.Of] = true
 		}
 	}
-	f := Fact{At: now, Good: good, Of: of}
-	switch {
-	case apart[of]:
-	case len(apart) == Apart:
-		f.Common = true
-	default:
-		var rest []Fact
-		for _, f := range g.Facts {
-			if !f.Common {
-				rest = append(rest, f)
-			}
-		}
-		g.Facts = rest
-	}
-	g.Facts = append(g.Facts, f)
+	g.Facts = append(g.Facts, Fact{At: now, Good: good, Of: of, Common: !apart[of] && len(apart) == Apart})
 }
 
-// mustOpen reports whether enough of all attempts failed, and enough of those that remain without any one tenant, or
-// without those that are common.
+// mustOpen reports whether enough of all attempts failed, and enough of those that remain without any one caller that is
+// counted apart and without those that are common. If there are common ones, some must remain.
 func (u *Upstream) mustOpen(facts []Fact) bool {
 	failing := func(without func(Fact) bool) bool {
-		all, bad := 0, 0
+		all, bad, common := 0, 0, false
 		for _, f := range facts {
-			if without(f) {
+			if common = common || f.Common; without(f) {
 				continue
 			}
 			if all++; !f.Good {
 				bad++
 			}
 		}
-		return 100*bad >= u.Rules.Part*all
+		return 100*bad >= u.Rules.Part*all && (all > 0 || !common)
 	}
 	for _, one := range facts {
-		if !failing(func(f Fact) bool { return f.Common == one.Common && (f.Common || f.Of == one.Of) }) {
+		if !failing(func(f Fact) bool { return f.Common || !one.Common && f.Of == one.Of }) {
 			return false
 		}
 	}

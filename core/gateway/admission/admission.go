@@ -124,7 +124,13 @@ func (a *Admit) Would(in *event.Admit) error {
 	if int(in.Route) < len(a.routes) && a.limits.Routes[in.Route] > 0 && int(a.routes[in.Route]) >= a.limits.Routes[in.Route] {
 		return ErrRoute
 	}
-	return a.queues[in.Facet].Would(in.Flow())
+	if err := a.queues[in.Facet].Would(in.Flow()); err != nil {
+		return err
+	}
+	if !a.leavesRoom(in) {
+		return drr.ErrFlow
+	}
+	return nil
 }
 
 // cost returns what a request is charged on arrival: its declared body and the estimated response, at most a

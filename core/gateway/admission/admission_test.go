@@ -61,6 +61,16 @@ func TestShares(t *testing.T) {
 	playWith(t, "testdata/shares", l)
 }
 
+// TestAnonymousStreams: the permits for requests that last that a caller without a key leaves to others.
+func TestAnonymousStreams(t *testing.T) {
+	l := limits()
+	l.Places = 30
+	for f := range l.Facets {
+		l.Facets[f] = admission.Facet{Permits: 10, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4, ClassPermits: [types.NumClasses]int{10, 9, 5}, FlowPermits: 4}
+	}
+	playWith(t, "testdata/anonymous_streams", l)
+}
+
 // TestStream: reservations, and their turns.
 func TestStream(t *testing.T) { play(t, "testdata/stream") }
 
@@ -72,7 +82,7 @@ func play(t *testing.T, path string) {
 func playWith(t *testing.T, path string, l admission.Limits) {
 	t.Helper()
 	a, now := admission.New(l, 1), types.Instant(0)
-	facets := map[string]types.Facet{"wallet": types.FacetWallet, "query": types.FacetQuery}
+	facets := map[string]types.Facet{"wallet": types.FacetWallet, "query": types.FacetQuery, "streams": types.Streams}
 	transcript.Play(t, path, func(w []string) string {
 		number := func(i int) uint64 {
 			n, err := strconv.ParseUint(w[i], 10, 64)
@@ -198,7 +208,7 @@ func TestMatchesModel(t *testing.T) {
 			if in(slot) {
 				return
 			}
-			e := event.Admit{Ticket: types.NewTicket(slot, uint32(len(used)+1)), Facet: types.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
+			e := event.Admit{Ticket: types.NewTicket(slot, uint32(len(used)+1)), Facet: rapid.SampledFrom([]types.Facet{types.FacetWallet, types.Streams}).Draw(t, "facet"),
 				Class: types.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 3).Draw(t, "route")),
 				DeclaredBytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), TimeLeft: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond,
 				PermitFor: time.Duration(rapid.SampledFrom([]int{0, 0, 5000}).Draw(t, "keeps")) * time.Millisecond}

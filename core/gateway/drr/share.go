@@ -1,6 +1,10 @@
 package drr
 
-import "macronode/core/types"
+import (
+	"math"
+
+	"macronode/core/types"
+)
 
 // Shares limit how many items that Next has returned may be in use at once, until Return. A class may use its
 // share together with the lower classes, so that something is left for higher ones. For example, if internal,
@@ -94,6 +98,27 @@ func (q *Queue) InUse() (n int) {
 		n += int(q.classes[c].out)
 	}
 	return n
+}
+
+// Holds returns how many items of a flow are queued or in use.
+func (q *Queue) Holds(f types.Flow) int {
+	at, known := q.known.Find(f)
+	if !known {
+		return 0
+	}
+	return int(q.flows[at].queued + q.flows[at].out)
+}
+
+// Free returns how many items of a class the shares allow, beside those that are queued or in use; below 0 if more are queued.
+// The queue must have shares.
+func (q *Queue) Free(c types.Class) int {
+	free, out := math.MaxInt, 0
+	for of := types.NumClasses; of > 0; of-- {
+		if out += int(q.classes[of-1].out); of-1 <= c {
+			free = min(free, q.limits.Shares.Class[of-1]-out)
+		}
+	}
+	return free - int(q.classes[c].queued)
 }
 
 // Evict removes an item that will not be served, the first of the first class that has any; false if there is

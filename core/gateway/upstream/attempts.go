@@ -39,7 +39,7 @@ func (m *Upstreams) finishAttempt(now types.Instant, c *call, in event.AttemptRe
 	case event.AttemptAnswered:
 		if c.phase = answered; !c.endpointGone {
 			e.ejections[c.callers].failuresInARow, e.seenHealthy = 0, true
-			g.breaker.recordSuccess(now, &m.upstreams[c.upstream].rules, c.epoch, c.tenant)
+			g.breaker.recordSuccess(now, &m.upstreams[c.upstream].rules, c.epoch, c.caller)
 		}
 		return on
 	case event.AttemptAbandoned:
@@ -95,7 +95,7 @@ func (m *Upstreams) countFailure(now types.Instant, c *call) {
 		e.timesEjected = min(e.timesEjected+1, maxStrikes)
 		m.setDue(e.ejectedUntil)
 	}
-	if g.breaker.recordFailure(now, r, c.epoch, c.tenant) {
+	if g.breaker.recordFailure(now, r, c.epoch, c.caller) {
 		m.openCircuit(now, c)
 	}
 }
@@ -109,7 +109,7 @@ func (m *Upstreams) openCircuit(now types.Instant, c *call) {
 	}
 	rest := exponential(r.BreakerOpenFor, r.MaxBreakerOpenFor, b.timesOpened)
 	rest -= time.Duration(m.rand.Uint64n(uint64(rest / 2)))
-	b.open(now.Add(rest), c.tenant)
+	b.open(now.Add(rest), c.caller)
 	m.setDue(b.openUntil)
 }
 
@@ -133,7 +133,7 @@ func (m *Upstreams) decideRetry(now types.Instant, c *call, in event.AttemptResu
 		on.NoRetry = event.NoRetryResponseStarted
 	case c.attempts >= r.MaxAttempts || c.noMoreAttempts:
 		on.NoRetry = event.NoRetryAttempts
-	case g.breaker.stateFor(c.tenant) == event.CircuitOpen:
+	case g.breaker.stateFor(c.caller) == event.CircuitOpen:
 		on.NoRetry = event.NoRetryCircuitOpen
 	case in.TimeLeft <= most:
 		on.NoRetry = event.NoRetryDeadline

@@ -123,7 +123,7 @@ func (m *Upstreams) HashInto(h types.Hash64) types.Hash64 {
 
 func (c *call) hashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).Mix(uint64(c.callers)).MixBool(c.idempotent).MixBool(c.countedAsFailure).MixBool(c.endpointGone).MixBool(c.noMoreAttempts).Mix(uint64(c.attempts)).
-		Mix(uint64(c.tenant)).Mix(uint64(c.endpoint)).Mix(uint64(c.upstream)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
+		Mix(uint64(c.caller)).Mix(uint64(c.endpoint)).Mix(uint64(c.upstream)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
 }
 
 func (e *endpoint) hashInto(h types.Hash64) types.Hash64 {
@@ -180,8 +180,8 @@ func (g *group) check(r *Rules, trials uint32) error {
 	switch {
 	case g.budget.saved > r.RetryBurst*retryCost:
 		return fmt.Errorf("U3: %d saved", g.budget.saved)
-	case b.openForOne && b.state != event.CircuitOpen, !b.openForOne && b.openTenant != 0:
-		return fmt.Errorf("U8: %v for tenant %d alone: %v", b.state, b.openTenant, b.openForOne)
+	case b.openForOne && b.state != event.CircuitOpen, !b.openForOne && b.openCaller != 0:
+		return fmt.Errorf("U8: %v for caller %d alone: %v", b.state, b.openCaller, b.openForOne)
 	case (b.state == event.CircuitHalfOpen || b.openForOne) && (b.inFlight > r.HalfOpenInFlight || b.inFlight != trials || b.successes >= r.HalfOpenSuccesses):
 		return fmt.Errorf("U4: %d tries out, %d rows, %d answered", b.inFlight, trials, b.successes)
 	case b.state != event.CircuitHalfOpen && !b.openForOne && b.inFlight+b.successes > 0:

@@ -41,8 +41,8 @@ func TestCheckReportsBrokenInvariants(t *testing.T) {
 			b.state, b.counts = event.CircuitOpen, attemptCounts{}
 		},
 		"U8: open, and it counts": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.state = event.CircuitOpen },
-		"U8: closed for tenant 3": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.openTenant = 3 },
-		"U8: closed for tenant 0": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.openForOne = true },
+		"U8: closed for caller 3": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.openCaller = 3 },
+		"U8: closed for caller 0": func(m *Upstreams) { m.upstreams[0].groups[0].breaker.openForOne = true },
 		"U5: endpoint 1":          func(m *Upstreams) { m.endpoints[1].ejections[1].ejected = true },
 		"U7: upstream 0":          func(m *Upstreams) { m.down = 1 },
 		"U6: row 3":               func(m *Upstreams) { m.free[0] = 3; m.free[1] = 3 },

@@ -35,7 +35,7 @@ func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const rows = 12
 		rules, wants := drawn(t)
-		most := rapid.SampledFrom([]int{0, 1, 2, 3, model.Apart + 3}).Draw(t, "tenants")
+		most := rapid.SampledFrom([]int{0, 1, 2, 3, model.Apart + 3}).Draw(t, "callers")
 		seed := rapid.Uint64().Draw(t, "seed")
 		m, w := upstream.New(rows, types.NewRand(seed), rules), model.New(wants, types.NewRand(seed))
 		now := types.Instant(rapid.Int64Range(0, 1e11).Draw(t, "now"))
@@ -70,7 +70,7 @@ func TestMatchesModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"pick": func(t *rapid.T) {
 				in := event.Pick{Idempotent: rapid.IntRange(0, 3).Draw(t, "once") > 0, Callers: event.Callers(rapid.IntRange(0, 3).Draw(t, "callers") / 3),
-					Tenant: types.Tenant(rapid.IntRange(0, most).Draw(t, "tenant"))}
+					Caller: event.CallerID(rapid.IntRange(0, most).Draw(t, "caller"))}
 				if len(all)-w.In("gone", -1) >= rows {
 					if got := m.Pick(now, in); got.NoEndpoint != event.NoEndpointOverflow {
 						t.Fatalf("a row too many: %+v", got)
@@ -78,7 +78,7 @@ func TestMatchesModel(t *testing.T) {
 					return
 				}
 				got := m.Pick(now, in)
-				c, stop := w.Pick(int64(now), int(in.Callers), int(in.Tenant), in.Idempotent)
+				c, stop := w.Pick(int64(now), int(in.Callers), int(in.Caller), in.Idempotent)
 				all = append(all, held{got.Ticket, c})
 				picked(t, got, c, stop)
 			},
@@ -110,8 +110,8 @@ func TestMatchesModel(t *testing.T) {
 					}
 				}
 			},
-			"fail of a tenant": func(t *rapid.T) {
-				of := rapid.IntRange(0, most).Draw(t, "tenant")
+			"fail of a caller": func(t *rapid.T) {
+				of := rapid.IntRange(0, most).Draw(t, "caller")
 				for _, h := range all {
 					if h.call.Is == "trying" && h.call.Of == of {
 						report(t, h, event.AttemptFailed)

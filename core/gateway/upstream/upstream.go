@@ -27,12 +27,12 @@ type call struct {
 	phase            phase
 	idempotent       bool // its method is idempotent
 	callers          event.Callers
-	tenant           types.Tenant // of the caller; 0: none
-	countedAsFailure bool         // the answer counted as a failure
-	noMoreAttempts   bool         // its upstream was removed or replaced: the call is not retried
-	endpointGone     bool         // its endpoint was removed or is fresh: the result is not counted
-	attempts         uint8        // number of attempts begun
-	endpoint         uint8        // endpoint of the last attempt
+	caller           event.CallerID
+	countedAsFailure bool  // the answer counted as a failure
+	noMoreAttempts   bool  // its upstream was removed or replaced: the call is not retried
+	endpointGone     bool  // its endpoint was removed or is fresh: the result is not counted
+	attempts         uint8 // number of attempts begun
+	endpoint         uint8 // endpoint of the last attempt
 	upstream         uint16
 	tried            uint16 // endpoints already tried, a bit each
 	epoch            uint32 // epoch of the breaker when the last attempt began
@@ -82,11 +82,11 @@ type group struct {
 //	    retried only if it may be
 //	U3  the retry budget never exceeds its limit and is never negative
 //	U4  per group of callers, a half-open breaker has at most HalfOpenInFlight attempts in flight, as many as there
-//	    are rows of its epoch, and so has one that is open for one tenant only; an open breaker ends at a known time
+//	    are rows of its epoch, and so has one that is open for one caller only; an open breaker ends at a known time
 //	U5  a timer expires at Due or later
 //	U6  a row is free or belongs to one request
 //	U7  an upstream is down if it has endpoints and all are unhealthy
-//	U8  only a closed breaker counts attempts; only an open one is open for one tenant only
+//	U8  only a closed breaker counts attempts; only an open one is open for one caller only
 type Upstreams struct {
 	rand      types.Rand
 	calls     []call
@@ -135,7 +135,7 @@ func (m *Upstreams) Pick(now types.Instant, in event.Pick) event.Picked {
 	slot := m.free[len(m.free)-1]
 	m.free = m.free[:len(m.free)-1]
 	c := &m.calls[slot]
-	*c = call{generation: c.generation + 1, phase: waitingToRetry, upstream: in.Upstream, idempotent: in.Idempotent, callers: in.Callers, tenant: in.Tenant}
+	*c = call{generation: c.generation + 1, phase: waitingToRetry, upstream: in.Upstream, idempotent: in.Idempotent, callers: in.Callers, caller: in.Caller}
 	m.groupOf(c).earnRetry(now, &m.upstreams[in.Upstream].rules)
 	return m.startAttempt(now, slot)
 }
@@ -149,7 +149,7 @@ func (m *Upstreams) Retry(now types.Instant, in event.Retry) event.Picked {
 	}
 	if c.noMoreAttempts {
 		m.freeCall(in.Ticket.Slot())
-		return event.Picked{Ticket: in.Ticket, NoEndpoint: event.NoEndpointUnhealthy, Circuit: m.groupOf(c).breaker.stateFor(c.tenant)}
+		return event.Picked{Ticket: in.Ticket, NoEndpoint: event.NoEndpointUnhealthy, Circuit: m.groupOf(c).breaker.stateFor(c.caller)}
 	}
 	return m.startAttempt(now, in.Ticket.Slot())
 }
@@ -158,7 +158,7 @@ func (m *Upstreams) Retry(now types.Instant, in event.Retry) event.Picked {
 func (m *Upstreams) startAttempt(now types.Instant, slot uint32) event.Picked {
 	c := &m.calls[slot]
 	u, b := &m.upstreams[c.upstream], &m.groupOf(c).breaker
-	circuit := b.stateFor(c.tenant)
+	circuit := b.stateFor(c.caller)
 	parts := event.Picked{Ticket: types.NewTicket(slot, c.generation), Circuit: circuit}
 	if circuit == event.CircuitOpen {
 		parts.NoEndpoint, parts.RetryAfter = event.NoEndpointCircuitOpen, b.openFor(now)

@@ -21,12 +21,12 @@ type scene struct {
 	now     types.Instant
 	rules   upstream.Rules
 	tickets map[string]types.Ticket
-	by      event.Callers // of the requests from here on
-	tenant  types.Tenant  // the same
+	by      event.Callers  // of the requests from here on
+	caller  event.CallerID // the same
 }
 
 func TestTranscripts(t *testing.T) {
-	for _, name := range []string{"balance", "retries", "ejection", "breaker", "callers", "tenants", "health"} {
+	for _, name := range []string{"balance", "retries", "ejection", "breaker", "callers", "one_caller", "health"} {
 		t.Run(name, func(t *testing.T) {
 			s := scene{t: t}
 			transcript.Play(t, "testdata/"+name, s.run)
@@ -52,18 +52,18 @@ func (s *scene) do(w []string) string {
 				"trials": &s.rules.HalfOpenSuccesses, "share": &s.rules.RetryPercent, "spare": &s.rules.RetryPerSecond}[name] = uint32(s.number(n))
 		}
 		s.now, s.tickets, s.by = types.Instant(time.Hour), map[string]types.Ticket{}, event.Authenticated
-		s.tenant = 0
+		s.caller = 0
 		s.m = upstream.New(s.number(w[1]), types.NewRand(4), s.rules)
 		return ""
 	case "by": // group of callers
 		s.by = map[string]event.Callers{"authenticated": event.Authenticated, "anonymous": event.Anonymous}[w[1]]
-	case "tenant": // number
-		s.tenant = types.Tenant(s.number(w[1]))
+	case "caller": // number
+		s.caller = event.CallerID(s.number(w[1]))
 		return ""
 	case "pick", "post": // names
 		var parts []string
 		for _, name := range w[1:] {
-			got := s.m.Pick(s.now, event.Pick{Idempotent: w[0] == "pick", Callers: s.by, Tenant: s.tenant})
+			got := s.m.Pick(s.now, event.Pick{Idempotent: w[0] == "pick", Callers: s.by, Caller: s.caller})
 			s.tickets[name] = got.Ticket
 			parts = append(parts, s.where(got))
 		}
@@ -74,14 +74,14 @@ func (s *scene) do(w []string) string {
 		return s.report(w[0], w[1:])
 	case "serve": // a number of requests, one after the other
 		for range s.number(w[1]) {
-			s.tickets["x"] = s.m.Pick(s.now, event.Pick{Callers: s.by, Tenant: s.tenant}).Ticket
+			s.tickets["x"] = s.m.Pick(s.now, event.Pick{Callers: s.by, Caller: s.caller}).Ticket
 			s.report("answered", []string{"x"})
 			s.report("completed", []string{"x"})
 		}
 		return ""
 	case "fail": // a number of requests, one after the other
 		for range s.number(w[1]) {
-			s.tickets["x"] = s.m.Pick(s.now, event.Pick{Callers: s.by, Tenant: s.tenant}).Ticket
+			s.tickets["x"] = s.m.Pick(s.now, event.Pick{Callers: s.by, Caller: s.caller}).Ticket
 			s.report("failed", []string{"x"})
 		}
 	case "well", "ill": // endpoint

@@ -18,6 +18,7 @@ type (
 	backupCmd struct {
 		To   string `arg:"" name:"dir" help:"Directory of the backup. An existing backup of this journal is extended."`
 		Heir bool   `name:"follow-restore" help:"Continue the backup of the journal from which this one was restored. It is then no longer a backup of that journal."`
+		Fast bool   `help:"Of objects that the backup has, check the names and sizes of the files, not their contents."`
 	}
 	restoreCmd struct {
 		From     string `arg:"" name:"dir" help:"Directory of the backup."`
@@ -39,7 +40,7 @@ func (v *backupCmd) Run(c *Console) error {
 	defer stop()
 	e := c.offlineEnv()
 	e.Copied, e.Objects = c.copyProgress("backup"), c.bar("backup: objects", 0)
-	is, incomplete := e.Backup(ctx, cfg, v.To, v.Heir)
+	is, incomplete := e.Backup(ctx, cfg, offline.BackupOptions{To: v.To, Heir: v.Heir, Contents: !v.Fast})
 	if is == nil {
 		return incomplete
 	}

@@ -19,7 +19,14 @@ import (
 // openConn sends a request, keeps the connection open, and returns the status line.
 func (p process) openConn(t *testing.T, request string) (status string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
+	return p.openConnFrom(t, "127.0.0.1", request)
+}
+
+// openConnFrom is openConn from an address of this host.
+func (p process) openConnFrom(t *testing.T, address, request string) (status string) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimPrefix(p.HTTP, "http://"))
 	testkit.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err = io.WriteString(conn, request)
@@ -81,6 +88,30 @@ func TestAnonymousTunnelsLeavePermits(t *testing.T) {
 	for _, key := range []string{own, tenant} {
 		if status, _ := p.requestID(t, http.MethodGet, "/page", "Authorization", "Bearer "+key); status != http.StatusOK {
 			t.Errorf("a key is told %d", status)
+		}
+	}
+}
+
+// TestTunnelsOfTwoAddressesLeavePermits: two addresses without a key open as many tunnels as they can. The first gets its
+// share, the second half of what is left, and further addresses still open tunnels.
+func TestTunnelsOfTwoAddressesLeavePermits(t *testing.T) {
+	p := startNode(t, "log.level=error", "node.drain=0s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnelUpstream(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
+	const tunnel = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+	for _, of := range []struct {
+		address string
+		want    int
+	}{{"127.0.0.2", 64}, {"127.0.0.3", 32}} { // of 128, and at most 64 each
+		got := map[string]int{}
+		for range 64 {
+			got[p.openConnFrom(t, of.address, tunnel)]++
+		}
+		if got["101"] != of.want || got["429"] != 64-of.want {
+			t.Errorf("%s: %v, want %d tunnels", of.address, got, of.want)
+		}
+	}
+	for n := 4; n < 20; n++ {
+		if address := fmt.Sprint("127.0.0.", n); p.openConnFrom(t, address, tunnel) != "101" {
+			t.Errorf("%s gets no tunnel", address)
 		}
 	}
 }

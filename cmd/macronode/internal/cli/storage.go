@@ -128,7 +128,11 @@ func storageText(is *adminapi.Storage) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d copies of each object, %d required for an upload\n", is.Copies, is.Required)
 	for _, p := range is.Providers {
-		fmt.Fprintf(&b, "%s: %d objects, %d bytes; %d copies missing, %d damaged at the last scrub", p.Name, p.Objects, p.Bytes, p.Missing, p.Damaged)
+		name := p.Name
+		if p.Bucket {
+			name += " (bucket)"
+		}
+		fmt.Fprintf(&b, "%s: %d objects, %d bytes; %d copies missing, %d damaged at the last scrub", name, p.Objects, p.Bytes, p.Missing, p.Damaged)
 		if p.Failed != "" {
 			fmt.Fprintf(&b, "; failed: %s", p.Failed)
 		}

@@ -1,15 +1,10 @@
 package datadir
 
 import (
-	"errors"
 	"fmt"
 
 	"macronode/adapters/archive"
 	"macronode/adapters/fs"
-	"macronode/adapters/journalfile"
-	"macronode/adapters/snapshot"
-	"macronode/core/record"
-	"macronode/core/types"
 )
 
 // Segments are the segment files of a journal, including those in the archive.
@@ -33,17 +28,4 @@ func OpenSegments(archived string, segments fs.Dir) (d Segments, err error) {
 		d.FS = d.Archive
 	}
 	return d, err
-}
-
-// FramesAfter returns a function that reads the frames between a snapshot and an LSN. The journal may be
-// written meanwhile.
-func FramesAfter(dir fs.FS) func(snapshot.Head, types.LSN, func([]record.Sealed) error) error {
-	return func(h snapshot.Head, upto types.LSN, each func([]record.Sealed) error) error {
-		from := journalfile.From{LSN: h.LSN, Root: h.Root, Journal: h.Journal}
-		_, err := journalfile.Reading{From: from, Upto: upto, Each: each}.Scan(dir)
-		if errors.Is(err, journalfile.ErrApart) {
-			err = errors.Join(snapshot.ErrApart, err)
-		}
-		return err
-	}
 }

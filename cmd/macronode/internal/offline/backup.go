@@ -39,9 +39,17 @@ func newCopied(d backup.Done) BackupReport {
 		Root: fmt.Sprintf("%x", d.Root), From: uint64(d.From), Frames: d.Frames, Bytes: d.Bytes}
 }
 
+// BackupOptions are the options of a backup.
+type BackupOptions struct {
+	To       string // directory of the backup
+	Heir     bool   // continue the backup of the journal from which this one was restored
+	Contents bool   // also check the contents of objects that the backup has
+}
+
 // Backup copies the journal of a data directory, of a running or a stopped node, into the directory of a backup, up to
 // the last durable frame. If the error is errHole, errUnsure or errObjects, the backup is made and is incomplete.
-func (e Env) Backup(ctx context.Context, cfg *config.Config, to string, heir bool) (is *BackupReport, err error) {
+func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (is *BackupReport, err error) {
+	to := o.To
 	if err := checkTarget(to, cfg.Data); err != nil {
 		return nil, err
 	}
@@ -75,10 +83,10 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, to string, heir boo
 	if err != nil {
 		return nil, exit.Unable(err)
 	}
-	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: heir}
+	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: o.Heir}
 	var k *objectCopy
 	if hasObjects(objects) || hasObjects(copied) {
-		if k, err = e.newObjectCopy(ctx, objects, copied); err != nil {
+		if k, err = e.newObjectCopy(ctx, objects, copied, o.Contents); err != nil {
 			return nil, exit.Unable(err)
 		}
 		k.source, k.next = source{ctx, cfg, from}, e.nextDurable(ctx, cfg, upto)
@@ -118,6 +126,9 @@ func (is *BackupReport) WriteText(to io.Writer, dir string) error {
 	w.printf("%s has journal %s to frame @%d (%s): %d frames, %d bytes are new", dir, is.Journal, is.LSN, is.At, is.Frames, is.Bytes)
 	if o := is.Objects; o != nil {
 		w.printf("and %d objects of %d bytes: %d objects, %d bytes are new", o.Objects-o.Bad, o.Bytes, o.New, o.NewBytes)
+		if o.Mended > 0 {
+			w.printf("%d objects were damaged in the backup, and are copied again", o.Mended)
+		}
 		o.writeText(&w)
 	}
 	return w.err
@@ -147,15 +158,12 @@ var errUnsure = errors.New("the mark of durable frames is damaged: the backup ma
 // checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must
 // not be inside the source.
 func checkTarget(to, data string) error {
-	from, err1 := filepath.Abs(data)
-	into, err2 := filepath.Abs(to)
-	if err := errors.Join(err1, err2); err != nil {
-		return exit.Unable(err)
-	}
-	if _, err := os.Stat(filepath.Join(from, datadir.Journal)); err != nil {
+	if _, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil {
 		return exit.Unable(fmt.Errorf("there is no journal in %s", data))
 	}
-	if rel, err := filepath.Rel(from, into); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+	if in, err := isInside(to, data); err != nil {
+		return exit.Unable(err)
+	} else if in {
 		return exit.Unable(fmt.Errorf("%s is inside the data directory: choose another directory, best on another disk", to))
 	}
 	names, err := os.ReadDir(to)
@@ -168,6 +176,31 @@ func checkTarget(to, data string) error {
 		}
 	}
 	return nil
+}
+
+// isInside reports whether a directory is, or will be, inside another one, or the same. Links are followed.
+func isInside(dir, of string) (bool, error) {
+	inner, err1 := resolved(dir)
+	outer, err2 := resolved(of)
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
+	rel, err := filepath.Rel(outer, inner)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)), nil
+}
+
+// resolved returns the absolute path without links. The last parts of the path need not exist.
+func resolved(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if !errors.Is(err, os.ErrNotExist) || abs == filepath.Dir(abs) {
+		return real, err
+	}
+	parent, err := resolved(filepath.Dir(abs))
+	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
 // durable returns the last durable frame. A running node reports its own. Of a stopped node it is 0, the end of the journal, and

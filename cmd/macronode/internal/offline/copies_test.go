@@ -7,6 +7,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/core/placement"
 	"macronode/core/storage"
 )
@@ -16,7 +17,7 @@ import (
 func TestForbiddenCopyIsNoDamage(t *testing.T) {
 	var list []objectstore.Provider
 	for _, name := range []string{"a", "b"} {
-		list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Dir: fs.Dir(t.TempDir())})
+		list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Port: provider.Dir{FS: fs.Dir(t.TempDir())}})
 	}
 	store := objectstore.NewCopies(list, objectstore.Copies{Count: 2, Required: 1}, objectstore.Limits{})
 	for forbidden := range list {

@@ -62,7 +62,7 @@ func lastHeader(t *testing.T, l journaldir.Directory, segment string) (off int) 
 // agreesOnAllFrames checks that a backup and a restore have all 40 frames.
 func agreesOnAllFrames(t *testing.T, l journaldir.Directory) {
 	t.Helper()
-	is, err := Env{}.Backup(t.Context(), l.Config, t.TempDir(), false)
+	is, err := Env{}.Backup(t.Context(), l.Config, BackupOptions{To: t.TempDir()})
 	if err != nil || is.LSN != 40 {
 		t.Fatalf("backup: %+v, %v", is, err)
 	}

@@ -27,7 +27,7 @@ func TestVerifyReportsMissingMark(t *testing.T) {
 		t.Fatalf("with a mark: %d, %+v\n%s", code, report, text)
 	}
 	to := t.TempDir()
-	_, err = Env{}.Backup(t.Context(), l.Config, to, false)
+	_, err = Env{}.Backup(t.Context(), l.Config, BackupOptions{To: to})
 	testkit.Must(t, err)
 	l.Config.Data = to
 	if report, _, code = runVerify(t, l, false); code != exit.CodeDone || report.NoMark {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"macronode/adapters/backup"
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
@@ -28,6 +28,7 @@ type ObjectReport struct {
 	Bytes    uint64      `json:"bytes"`
 	New      uint64      `json:"new_objects,omitzero"` // that were copied now
 	NewBytes uint64      `json:"new_bytes,omitzero"`
+	Mended   uint64      `json:"mended_objects,omitzero"`    // whose copy was damaged, and that were copied again
 	Contents bool        `json:"contents_verified,omitzero"` // else only names and sizes
 	Bad      uint64      `json:"unreadable"`
 	Named    []badObject `json:"unreadable_objects,omitempty"` // the first ones
@@ -87,7 +88,7 @@ func objectsIn(data string) *objectstore.Store {
 // hasObjects reports whether there are files of objects in a store.
 func hasObjects(s *objectstore.Store) bool {
 	files, err := s.Files()
-	return err == nil && slices.ContainsFunc(files, func(names []string) bool { return len(names) > 0 })
+	return err == nil && files.HasObjects()
 }
 
 // allObjects calls each with every object of a state.
@@ -147,9 +148,11 @@ type objectCopy struct {
 	ctx      context.Context
 	from, to *objectstore.Store
 	bar      Meter
-	source   source                    // of a backup
-	next     func() (types.LSN, error) // the newest durable frame of the source
-	state    *state.State              // whose objects were copied last
+	check    func(storage.Stored) error // what is asked of a copy that the target has already
+	sound    map[storage.File]bool      // copies that were checked, or written, by this process
+	source   source                     // of a backup
+	next     func() (types.LSN, error)  // the newest durable frame of the source
+	state    *state.State               // whose objects were copied last
 	ObjectReport
 	unread map[storage.File]bool // that the last round could not read
 }
@@ -164,12 +167,16 @@ func remake(s *objectstore.Store) error {
 	return nil
 }
 
-// newObjectCopy makes the target directory. Parts that an interrupted copy left there are removed.
-func (e Env) newObjectCopy(ctx context.Context, from, to *objectstore.Store) (*objectCopy, error) {
+// newObjectCopy makes the target directory. Parts that an interrupted copy left there are removed. Of objects that the target has,
+// names and sizes are checked, or all contents.
+func (e Env) newObjectCopy(ctx context.Context, from, to *objectstore.Store, contents bool) (*objectCopy, error) {
 	if err := remake(to); err != nil {
 		return nil, err
 	}
-	k := &objectCopy{ctx: ctx, from: from, to: to, bar: e.Objects}
+	k := &objectCopy{ctx: ctx, from: from, to: to, bar: e.Objects, check: to.Check, sound: map[storage.File]bool{}}
+	if k.Contents = contents; contents {
+		k.check = to.Verify
+	}
 	if err := k.to.Recover(); err != nil {
 		return nil, err
 	}
@@ -177,7 +184,7 @@ func (e Env) newObjectCopy(ctx context.Context, from, to *objectstore.Store) (*o
 	return k, err
 }
 
-// round copies the objects of a state that the target does not have. It reports whether an object could not be read that
+// round copies the objects of a state that the target does not have, or has damaged. It reports whether an object could not be read that
 // the round before could: the source may have deleted it after the state.
 func (k *objectCopy) round(s *state.State) (deleted bool, err error) {
 	defer k.bar.End()
@@ -187,28 +194,50 @@ func (k *objectCopy) round(s *state.State) (deleted bool, err error) {
 	}
 	before, r := k.unread, total(s)
 	k.unread = map[storage.File]bool{}
-	r.New, r.NewBytes = k.New, k.NewBytes
+	r.New, r.NewBytes, r.Mended, r.Contents = k.New, k.NewBytes, k.Mended, k.Contents
 	k.bar.Begin(int64(r.Bytes))
 	err = allObjects(s, func(o storage.Stored) error {
 		if err := context.Cause(k.ctx); err != nil {
 			return err
 		}
 		k.bar.Add(int64(o.Size))
-		if have.Has(o) {
-			return nil
+		damaged, err := k.isDamaged(have, o)
+		if err != nil || have.Has(o) && !damaged {
+			return err
 		}
-		err := k.to.Copy(k.from, o)
+		err = k.to.Copy(k.from, o)
 		if bad := (*objectstore.SourceError)(nil); errors.As(err, &bad) {
 			r.bad(o, bad)
 			k.unread[o.File] = true
 			deleted = deleted || !before[o.File]
 			return nil
 		}
-		r.New, r.NewBytes = r.New+1, r.NewBytes+o.Size
-		return err
+		if err != nil {
+			return err
+		}
+		k.sound[o.File] = true
+		if damaged {
+			r.Mended++
+		} else {
+			r.New, r.NewBytes = r.New+1, r.NewBytes+o.Size
+		}
+		return nil
 	})
 	k.ObjectReport = r
 	return deleted, errors.Join(err, k.to.Flush())
+}
+
+// isDamaged reports whether the target has a file of an object that does not contain it. Each copy is checked once.
+func (k *objectCopy) isDamaged(have objectstore.Files, o storage.Stored) (bool, error) {
+	if !have.Has(o) || k.sound[o.File] {
+		return false, nil
+	}
+	err := k.check(o)
+	if errors.Is(err, objectstore.ErrDamaged) || errors.Is(err, objectstore.ErrGone) {
+		return true, nil
+	}
+	k.sound[o.File] = err == nil
+	return false, err
 }
 
 // maxRounds is how often a backup tries to copy the objects of a running node: each round takes the objects of a
@@ -287,7 +316,7 @@ func (s source) from(lsn, upto types.LSN) (*state.State, error) {
 		if err != nil {
 			return nil, roomy(err)
 		}
-		begin = journalfile.From{LSN: head.LSN, Root: head.Root, Journal: head.Journal}
+		begin = recovery.From(head)
 	}
 	_, err := journalfile.Reading{From: begin, Upto: upto, Each: func(all []record.Sealed) error {
 		for i := range all {

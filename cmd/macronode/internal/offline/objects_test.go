@@ -65,7 +65,7 @@ func TestBackupFollowsDeletes(t *testing.T) {
 	copied := func() (*objectCopy, types.LSN) {
 		t.Helper()
 		to := t.TempDir()
-		o, err := e.newObjectCopy(t.Context(), objectsIn(dir), objectsIn(to))
+		o, err := e.newObjectCopy(t.Context(), objectsIn(dir), objectsIn(to), true)
 		if err != nil {
 			t.Fatal(err)
 		}

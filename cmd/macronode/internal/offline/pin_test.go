@@ -41,7 +41,7 @@ func TestBackupPinsObjects(t *testing.T) {
 	testkit.Must(t, err)
 	rounds, pinned := 0, 0
 	e := Env{Objects: pinMeter{objects: fs.Dir(filepath.Join(dir, datadir.Objects)), rounds: &rounds, pinned: &pinned}}
-	is, err := e.Backup(t.Context(), cfg, t.TempDir(), false)
+	is, err := e.Backup(t.Context(), cfg, BackupOptions{To: t.TempDir()})
 	testkit.Must(t, err)
 	if is.Objects.Objects != 1 || rounds != 1 || pinned != 1 {
 		t.Errorf("%+v, %d rounds, pinned in %d", is.Objects, rounds, pinned)

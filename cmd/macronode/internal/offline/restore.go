@@ -16,6 +16,7 @@ import (
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/objectstore"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/settings"
@@ -143,6 +144,11 @@ func (l *Loss) note(of types.JournalID, p types.Position) {
 
 // Restore writes the journal beside its place, and moves it there when it is complete.
 func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, r *RestoreReport) error {
+	if in, err := isInside(cfg.Data, o.From); err != nil {
+		return exit.Unable(err)
+	} else if in {
+		return exit.Unable(fmt.Errorf("%s is inside the backup: restore into another directory (--data DIR)", cfg.Data))
+	}
 	dir, err := fs.Make(cfg.Data)
 	if err != nil {
 		return exit.Unable(err)
@@ -198,12 +204,12 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		err = remake(to)
 	}
 	if err == nil {
-		err = to.Claim(types.JournalID(before), 0) // so that an interrupted restore can be repeated
+		err = to.Claim(objectstore.Owner{Journal: types.JournalID(before)}) // so that an interrupted restore can be repeated
 	}
 	if err != nil {
 		return exit.Unable(err)
 	}
-	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to)
+	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to, true)
 	if err != nil {
 		return exit.Unable(err)
 	}
@@ -216,7 +222,7 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		k.writeText(&w)
 		return errors.Join(w.err, fmt.Errorf("restore: %w", errObjects))
 	}
-	if err := to.Claim(as, types.JournalID(before)); err != nil {
+	if err := to.Claim(objectstore.Owner{Journal: as, Before: types.JournalID(before)}); err != nil {
 		return exit.Unable(err)
 	}
 	return nil

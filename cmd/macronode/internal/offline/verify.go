@@ -12,6 +12,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/exit"
@@ -333,8 +334,7 @@ func (v *verification) predictStart(known types.LSN) error {
 				return roomy(err)
 			}
 		}
-		from := journalfile.From{LSN: s.head.LSN, Root: s.head.Root, Journal: s.head.Journal}
-		found, err := journalfile.Reading{From: from, Known: known, Progress: v.progress, Each: func(all []record.Sealed) error {
+		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known, Progress: v.progress, Each: func(all []record.Sealed) error {
 			for i := range all {
 				if err := v.state.Fold(all[i].Body, nil); err != nil {
 					return err

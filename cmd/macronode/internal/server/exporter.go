@@ -39,7 +39,7 @@ type exporter struct {
 	running  sync.WaitGroup // deliveries and commands
 
 	offered  map[index.Stream]uint64 // heads that the machine has; as many as there are streams
-	missing  bool                    // a lane could not be made
+	missing  bool                    // the sink is not recorded, or a lane could not be made
 	draining bool
 
 	mu      sync.Mutex // guards what follows
@@ -54,7 +54,7 @@ type sinkState struct {
 	Stopped  bool          // the receiver wants no items; until a restart or until it is resumed
 	Failures int           // attempts in a row that have failed because of the sink
 	Failing  bool          // Failures has reached failuresInRow, and none has succeeded since
-	Full     bool          // there is no room for a lane
+	Full     bool          // there is no room for the sink or a lane
 	Reason   string        // of the last attempt that failed
 	At       time.Time     // of that
 	Paused   types.Instant // the receiver has asked for no attempts before
@@ -99,7 +99,7 @@ func (e *exporter) run(ctx context.Context) {
 	defer due.Stop()
 	drain := e.of.draining
 	for {
-		wait := e.begin(ctx, delivering)
+		wait := e.start(ctx, delivering)
 		if e.draining && wait > 0 && e.isIdle() {
 			return
 		}
@@ -142,8 +142,8 @@ func (e *exporter) isIdle() bool {
 	return e.machine.Idle()
 }
 
-// begin starts what the machine wants now, and returns the time until it may want more.
-func (e *exporter) begin(ctx, delivering context.Context) time.Duration {
+// start starts what the machine wants now, and returns the time until it may want more.
+func (e *exporter) start(ctx, delivering context.Context) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := hostclock.Mono()
@@ -289,8 +289,11 @@ func (e *exporter) look(ctx context.Context) {
 		clear(e.offered)
 		e.offerRows()
 	}
+	after, recorded := e.begin(ctx)
+	if e.missing = !recorded; e.missing {
+		return
+	}
 	opens := 0
-	e.missing = false
 	for _, s := range *streams {
 		if s.head == e.offered[s.Stream] || !e.settings.Delivers(s.Tenant, kindOf(s.Stream)) {
 			continue
@@ -308,7 +311,9 @@ func (e *exporter) look(ctx context.Context) {
 				wake(e.news)
 				return
 			}
-			if e.missing = !e.open(ctx, lane); e.missing {
+			var err error
+			is.Cursor, err = e.of.lastUpto(s, after)
+			if e.missing = err != nil || !e.open(ctx, lane, is.Cursor); e.missing {
 				continue
 			}
 		}
@@ -329,17 +334,35 @@ func kindOf(s index.Stream) string {
 	return export.Usage
 }
 
-// open makes a lane. It returns false if there is no room, or the node does not take it now: then it is opened later.
-func (e *exporter) open(ctx context.Context, lane plane.Lane) bool {
-	problem := e.of.execute(ctx, &plane.Open{Header: command.Header{Tenant: lane.Tenant}, Lane: lane})
+// begin records the sink if it is seen for the first time, and returns the last frame whose items it does not get. It returns
+// false if there is no room, or the node does not take it now: then it is recorded later.
+func (e *exporter) begin(ctx context.Context) (after types.LSN, recorded bool) {
+	name := e.settings.Name
+	if after, recorded = e.of.journal.readModel.Sink(name); recorded {
+		return after, true
+	}
+	problem := e.of.execute(ctx, &plane.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(name), Now: e.settings.FromNow})
+	e.setFull(problem, "no room for another sink: remove one that is not used any more, with macronode exports remove")
+	return e.of.journal.readModel.Sink(name)
+}
+
+// open makes a lane after a position. It returns false if there is no room, or the node does not take it now: then it is opened
+// later.
+func (e *exporter) open(ctx context.Context, lane plane.Lane, after uint64) bool {
+	problem := e.of.execute(ctx, &plane.Open{Header: command.Header{Tenant: lane.Tenant}, Lane: lane, After: after})
+	e.setFull(problem, "no room for another lane: raise exports.lanes or exports.max_lanes_per_tenant", "tenant", lane.Tenant.Text(), "stream", string(lane.Stream))
+	return problem == event.None
+}
+
+// setFull logs once that there is no room.
+func (e *exporter) setFull(problem event.Problem, message string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if full := problem == event.ExportCapacity; full != e.state.Full {
 		if e.state.Full = full; full {
-			e.log.Error("no room for another lane: raise exports.lanes or exports.max_lanes_per_tenant", "tenant", lane.Tenant.Text(), "stream", string(lane.Stream))
+			e.log.Error(message, args...)
 		}
 	}
-	return problem == event.None
 }
 
 // offerRows offers the quarantined items that an operator wants to be delivered again.

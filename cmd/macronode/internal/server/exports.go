@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -146,6 +147,37 @@ func (e *exports) heads() []streamHead {
 		return nil
 	}
 	return list
+}
+
+// lastUpto returns the position of the last item of a stream in the frames up to one; 0: there is none. All items up to the head of
+// the stream are in the index. Frames and positions grow together.
+func (e *exports) lastUpto(s streamHead, frame types.LSN) (uint64, error) {
+	if frame == 0 {
+		return 0, nil
+	}
+	var failed error
+	n := sort.Search(int(s.head), func(i int) bool {
+		at, err := e.frameOf(s.Stream, uint64(i)+1)
+		failed = errors.Join(failed, err)
+		return err != nil || at > frame
+	})
+	return uint64(n), failed
+}
+
+// frameOf returns the frame of an item.
+func (e *exports) frameOf(s index.Stream, position uint64) (types.LSN, error) {
+	if s.Dimension != "" {
+		at, ok, err := e.index.SliceAt(s.Tenant, s.Dimension, position)
+		if err != nil || !ok {
+			return 0, errors.Join(errNotIndexed, err)
+		}
+		return at.LSN, nil
+	}
+	found, _, err := e.index.Changes(s.Tenant, types.Seq(position-1), 1)
+	if err != nil || len(found) == 0 || uint64(found[0].Seq) != position {
+		return 0, errors.Join(errNotIndexed, err)
+	}
+	return found[0].ID.Position().LSN, nil
 }
 
 // item reads the item at a position of a lane.

@@ -255,13 +255,14 @@ func (e *exports) resume(sink string) event.Problem {
 	return event.None
 }
 
-// remove ends the lanes of a sink that the configuration does not have, and returns their number.
+// remove ends the lanes of a sink that the configuration does not have, forgets it, and returns the number of its lanes.
 func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
 	if e.exporter(sink) != nil {
 		return 0, event.BadRequest
 	}
 	all := e.lanesOf(sink, func(plane.LaneState) bool { return true })
-	if len(all) == 0 {
+	_, seen := e.journal.readModel.Sink(sink)
+	if len(all) == 0 && !seen {
 		return 0, event.NotFound
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
@@ -278,7 +279,11 @@ func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
 		})
 	}
 	_ = group.Wait() // the problem says what failed
-	return len(all), event.Problem(failed.Load())
+	problem = event.Problem(failed.Load())
+	if seen && problem == event.None { // last, so that a repeated attempt finds the sink
+		problem = e.execute(ctx, &plane.Forget{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(sink)})
+	}
+	return len(all), problem
 }
 
 // exporter returns the exporter of a sink; nil if the configuration has no such sink.

@@ -23,6 +23,14 @@ func (s *Server) newMetering() *metering.Recorder {
 		Ended: func(o metering.Outcome, requests uint64) { meter.Metered(string(o), requests) }})
 }
 
+// meteredWaiting returns the number of requests that are metered and not recorded yet.
+func (s *Server) meteredWaiting() float64 {
+	if s.metering == nil {
+		return 0
+	}
+	return float64(s.metering.Waiting())
+}
+
 // metered returns the work of a service whose requests are metered. What they used is recorded before the service is
 // down: then the node may stop.
 func (s *Server) metered(run services.Run) services.Run {

@@ -18,7 +18,7 @@ import (
 // objectFiles are the files of the objects whose rows the journal has.
 type objectFiles struct {
 	files   *objectstore.Store
-	dirs    []objectstore.Provider
+	dirs    int // of providers, or spool directories
 	repairs *repairs
 	limits  objectstore.Limits
 	collect time.Duration // between two collections
@@ -31,30 +31,51 @@ type objectFiles struct {
 // newObjectFiles returns the files of a node. Before the journal is recovered nothing is read or made: the directory may be
 // a backup.
 func newObjectFiles(start settings.Start, journal *journalStore, inbox *eventInbox, m *metrics.Metrics, log *slog.Logger) *objectFiles {
-	o := &objectFiles{files: objectstore.NewCopies(start.Providers, start.Copies, start.Objects), dirs: start.Providers, limits: start.Objects, collect: start.Collect,
+	o := &objectFiles{files: objectstore.NewCopies(settings.OpenProviders(start.Providers), start.Copies, start.Objects), dirs: len(start.Providers), limits: start.Objects, collect: start.Collect,
 		journal: journal, inbox: inbox, metrics: m, log: log}
 	o.repairs = newRepairs(o.files, start.Repair, journal, inbox, m.Repairs(), log)
 	return o
 }
 
 // recover makes the directories, checks that they belong to this node, and reads which files there are. A directory that cannot be
-// made or read is used later, if there is another one.
+// made or read is used later, if there is another one. The only directory is used later if it is not there.
 func (o *objectFiles) recover() error {
+	rows := o.journal.readModel
 	for i := range o.dirs {
+		if o.dirs == 1 && rows.HasObjects() && !o.files.Health()[i].Far {
+			break // they are in a directory that exists
+		}
 		if err := o.files.Remake(i); err != nil {
-			if len(o.dirs) == 1 {
+			if o.dirs == 1 {
 				return err
 			}
 			o.files.MarkFailed(i, err)
 		}
 	}
-	if err := o.files.Claim(o.journal.journal.ID(), 0); err != nil {
-		return err
+	err := o.files.Claim(objectstore.Owner{Journal: o.journal.journal.ID(), Rows: rows})
+	if errors.Is(err, objectstore.ErrAbsent) {
+		o.reserveRows(func(storage.Stored) {})
+		return nil // the probe reports it
 	}
-	if err := o.files.Recover(); err != nil {
-		return err
+	if err == nil {
+		err = o.files.Recover()
 	}
-	return o.check()
+	if err == nil {
+		err = o.check()
+	}
+	return err
+}
+
+// reserveRows reserves the numbers of all files that rows name, and passes the rows to each.
+func (o *objectFiles) reserveRows(each func(storage.Stored)) {
+	for from, done := uint32(0), false; !done; {
+		var list []storage.Stored
+		list, from, done = o.journal.readModel.Objects(from, datadir.ObjectBatch)
+		for _, row := range list {
+			o.files.Reserve(row.File)
+			each(row)
+		}
+	}
 }
 
 // check reserves the numbers of all files that rows name, and logs how many of these files are missing.
@@ -64,19 +85,14 @@ func (o *objectFiles) check() error {
 		return err
 	}
 	missing := 0
-	for from, done := uint32(0), false; !done; {
-		var list []storage.Stored
-		list, from, done = o.journal.readModel.Objects(from, datadir.ObjectBatch)
-		for _, row := range list {
-			o.files.Reserve(row.File)
-			if files.Has(row) {
-				continue
-			}
-			if missing++; missing <= maxMissingLogged {
-				o.log.Error("file of an object is missing", "address", row.Address.String(), "size", row.Size)
-			}
+	o.reserveRows(func(row storage.Stored) {
+		if files.Has(row) {
+			return
 		}
-	}
+		if missing++; missing <= maxMissingLogged {
+			o.log.Error("file of an object is missing", "address", row.Address.String(), "size", row.Size)
+		}
+	})
 	if missing > 0 {
 		o.log.Error("objects without a file: reads of them fail until the files are put back", "objects", missing)
 	}

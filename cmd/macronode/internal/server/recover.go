@@ -12,7 +12,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/nodedir"
-	"macronode/adapters/snapshot"
+	"macronode/adapters/recovery"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/core/event"
 	"macronode/core/record"
@@ -41,7 +41,7 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	if err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
-	heads, err := snapshotHeads(s.segments, kept, s.logSkippedSnapshot)
+	heads, err := recovery.Heads(s.segments, kept, s.logSkippedSnapshot)
 	if err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
@@ -50,24 +50,31 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	}
 	s.known.Note(heads[0].LSN, datadir.Snapshots)
 	s.mark.lsn = s.known.LSN
-	for _, h := range heads {
-		st := state.New(limits, types.Hash64(random64()))
-		found, err := s.recoverFrom(kept, &st, h, s.known.LSN)
-		if errors.Is(err, snapshot.ErrDoubt) || errors.Is(err, journalfile.ErrApart) && h.LSN > 0 {
-			s.logSkippedSnapshot(err)
-			continue
-		}
-		if err != nil {
-			return st, found.Recovery, explainRoom(err)
-		}
-		s.warnNoMark(found.Last)
-		s.readModel.Begin(&st)
-		s.log.Info("journal recovered", "frames", uint64(found.Last), "snapshot", uint64(h.LSN), "segments", found.Segments, "bytes", found.Bytes,
-			"cut_bytes", found.CutBytes, "made_durable_again", found.TailFrames, "took", time.Since(began))
-		return st, found.Recovery, nil
+	r, err := recovery.Start{Segments: s.segments, Snapshots: kept, Fresh: datadir.NewJournalID(),
+		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Rebuilt: s.logRebuiltHeader},
+		Empty:   func() state.State { return state.New(limits, types.Hash64(random64())) },
+		Fold:    s.startReplay, Step: s.checkEnd, Skipped: s.logSkippedSnapshot}.Recover(heads)
+	if err != nil {
+		return state.State{}, r.Found.Recovery, explainRoom(err)
 	}
-	types.Assert(false, "recover: no beginning")
-	return state.State{}, event.Recovery{}, nil
+	s.journal = r.Journal
+	s.noteDamage(&r)
+	s.warnNoMark(r.Found.Last)
+	s.readModel.Begin(r.State)
+	s.log.Info("journal recovered", "frames", uint64(r.Found.Last), "snapshot", uint64(r.Head.LSN), "segments", r.Found.Segments, "bytes", r.Found.Bytes,
+		"cut_bytes", r.Found.CutBytes, "made_durable_again", r.Found.TailFrames, "took", time.Since(began))
+	return *r.State, r.Found.Recovery, nil
+}
+
+// noteDamage logs the damage of the journal, and records it.
+func (s *journalStore) noteDamage(r *recovery.Result) {
+	if r.Damage == nil {
+		return
+	}
+	s.log.Error("journal damaged: serving reads of the intact part only; run macronode verify",
+		"durable_lsn", uint64(max(r.Found.Known, s.known.LSN)), "last_lsn", uint64(r.Found.Last), "known_from", s.known.Source, "err", r.Damage)
+	r.Found.Damaged = true
+	s.damaged.Store(true)
 }
 
 // warnNoMark logs that the mark of durable frames is missing, unless the journal has no frames.
@@ -125,62 +132,9 @@ func (s *journalStore) checkNoBackup() error {
 	return err
 }
 
-// snapshotHeads returns where a recovery may begin, in the order of preference: at each snapshot of the journal, the newest
-// first, and at the first frame. Snapshots that are not usable are passed to skipped.
-func snapshotHeads(dir, kept fs.FS, skipped func(error)) (all []snapshot.Head, err error) {
-	id, err := journalfile.ID(dir)
-	if err != nil {
-		return nil, err
-	}
-	names, err := snapshot.List(kept)
-	if err != nil {
-		return nil, err
-	}
-	for _, lsn := range names {
-		switch h, err := snapshot.Look(kept, lsn); {
-		case err != nil:
-			skipped(err)
-		case id != 0 && h.Journal != id:
-			skipped(fmt.Errorf("%s belongs to journal %016x, the segments to %016x", snapshot.Name(lsn), uint64(h.Journal), uint64(id)))
-		default:
-			all = append(all, h)
-		}
-	}
-	return append(all, snapshot.Head{}), nil
-}
-
 // logSkippedSnapshot logs a snapshot that cannot be used.
 func (s *journalStore) logSkippedSnapshot(err error) {
 	s.log.Warn("snapshot skipped: the journal is replayed instead", "err", err)
-}
-
-// recoverFrom reads the journal after a snapshot, or from its first frame. Known is the last frame that is known to
-// have been durable.
-func (s *journalStore) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known types.LSN) (journalfile.Found, error) {
-	if h.LSN > 0 {
-		if _, err := snapshot.Load(kept, h.LSN, st, s.checkEnd); err != nil {
-			return journalfile.Found{}, err
-		}
-	}
-	fold := s.startReplay(st)
-	journal, found, err := journalfile.Reading{From: journalfile.From{LSN: h.LSN, Root: h.Root, Journal: h.Journal}, Known: known, Unsure: s.known.Unsure,
-		Rebuilt: s.logRebuiltHeader,
-		Each: func(all []record.Sealed) error {
-			if err := s.checkEnd(); err != nil {
-				return err
-			}
-			return fold.add(all)
-		}}.Recover(s.segments, datadir.NewJournalID())
-	if errors.Is(err, journalfile.ErrDamaged) {
-		s.log.Error("journal damaged: serving reads of the intact part only; run macronode verify",
-			"durable_lsn", uint64(max(found.Known, known)), "last_lsn", uint64(found.Last), "known_from", s.known.Source, "err", err)
-		found.Damaged, err = true, nil
-		s.damaged.Store(true)
-	}
-	if err = errors.Join(err, fold.wait()); err == nil {
-		s.journal = journal
-	}
-	return found, err
 }
 
 // logRebuiltHeader logs an invalid header of a frame group. No frame is lost.
@@ -205,23 +159,23 @@ type replay struct {
 	err  error
 }
 
-func (s *journalStore) startReplay(st *state.State) *replay {
+func (s *journalStore) startReplay(st *state.State) recovery.Fold {
 	f := &replay{read: make(chan []record.Sealed, 4), done: make(chan error, 1)}
 	go func() { f.done <- s.replayAll(st, f.read) }()
 	return f
 }
 
-// add passes frames on. No frames mean the end: add then waits for the fold of all frames.
-func (f *replay) add(all []record.Sealed) error {
+// Add passes frames on. No frames mean the end: Add then waits for the fold of all frames.
+func (f *replay) Add(all []record.Sealed) error {
 	if len(all) == 0 {
-		return f.wait()
+		return f.End()
 	}
 	f.read <- all
 	return nil
 }
 
-// wait waits for the fold of all frames.
-func (f *replay) wait() error {
+// End waits for the fold of all frames.
+func (f *replay) End() error {
 	if !f.over {
 		close(f.read)
 		f.over, f.err = true, <-f.done

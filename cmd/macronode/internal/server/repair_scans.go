@@ -117,7 +117,7 @@ func (r *repairs) takeInventory(ctx context.Context) error {
 func (r *repairs) providers() []adminapi.Provider {
 	all := make([]adminapi.Provider, r.files.Table().Len())
 	for i, h := range r.files.Health() {
-		all[i] = adminapi.Provider{Name: h.Name, Domain: h.Domain}
+		all[i] = adminapi.Provider{Name: h.Name, Domain: h.Domain, Bucket: h.Far}
 	}
 	return all
 }

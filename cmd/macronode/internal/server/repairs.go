@@ -228,5 +228,8 @@ func (r *repairs) eachObject(ctx context.Context, each func(storage.Stored) erro
 	return nil
 }
 
-// allowed reports whether copies may be restored: while the journal is damaged, rows may be missing.
-func (r *repairs) allowed() bool { return r.inbox.status().Writes && !r.journal.damaged.Load() }
+// allowed reports whether copies may be counted and restored: while the journal is damaged, rows may be missing, and while no provider can
+// be used, there are no files.
+func (r *repairs) allowed() bool {
+	return r.inbox.status().Writes && !r.journal.damaged.Load() && r.usable() != 0
+}

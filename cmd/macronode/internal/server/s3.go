@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -28,12 +29,22 @@ func (i *s3Interface) secret(k *event.Key) string {
 	return i.root.AccessKey(k.ID, k.Hash)
 }
 
-// openS3 reads the secret of the S3 interface, if the node has one.
+// openS3 reads the secret of the S3 interface, if the node has one. A secret that is made for a journal that exists is logged: clients
+// may have had another one.
 func (s *Server) openS3() (err error) {
-	if s.listeners.s3().Address != "" {
-		s.s3.root, err = nodedir.OpenS3Secret(string(s.store.dir), rand.Reader)
+	if s.listeners.s3().Address == "" {
+		return nil
 	}
-	return err
+	dir := string(s.store.dir)
+	had := nodedir.HasS3Secret(dir)
+	if s.s3.root, err = nodedir.OpenS3Secret(dir, rand.Reader); err != nil || had {
+		return err
+	}
+	if segments, err := os.ReadDir(s.store.segmentsDir()); err == nil && len(segments) > 0 {
+		s.log.Warn("s3.secret was missing and is created: S3 clients with a secret access key of the previous one get SignatureDoesNotMatch; put that file back, or show the new ones with macronode keys s3",
+			"path", nodedir.S3SecretPath(dir))
+	}
+	return nil
 }
 
 // s3Listener returns the listener of the S3 interface, or none.

@@ -47,7 +47,8 @@ type metered struct {
 func newMetered(t *testing.T, sets ...string) *metered {
 	t.Helper()
 	quota := `{"name":%q,"scope":"peer","requests_per_second":9000}`
-	cfg := testkit.Config(t, append(append(testkit.SmallState(), sets...), `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
+	dir := t.TempDir()
+	cfg := testkit.Config(t, append(append(testkit.SmallState(), sets...), "data="+dir, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
 		"quotas=["+fmt.Sprintf(quota, "app")+","+fmt.Sprintf(quota, "more")+"]", "listen.max_conns=16",
 		`exports.sinks=[{"name":"app","kind":"http","url":"http://127.0.0.1:9"},{"name":"more","kind":"file","dir":"out"}]`)...)
 	log, signals := slog.New(slog.DiscardHandler), &signals{make(chan os.Signal, 8)}
@@ -60,7 +61,7 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	for c := range types.NumServices {
 		l.services.Add(c, m.child)
 	}
-	testkit.Must(t, l.openDirectory(t.Context(), fs.Dir(t.TempDir()), nil))
+	testkit.Must(t, l.openDirectory(t.Context(), fs.Dir(dir), nil))
 	addStartGauges(l)
 	l.metrics.Standings(func(name string) (event.UpstreamStats, bool) { return *m.upstreams[name], true })
 	st, _, err := l.store.recover()

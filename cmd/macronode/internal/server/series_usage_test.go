@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"macronode/adapters/metering"
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/accounting"
 	"macronode/core/command"
@@ -83,5 +84,12 @@ func init() {
 		return 5, nil
 	}
 	causes["metered_requests_total"] = func(m *metered, l []string) (float64, testkit.Moves) { m.meter.Metered(l[0], 4); return 4, nil }
+	causes["metered_requests_waiting"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		m.metering = metering.New(metering.Config{Window: time.Minute})
+		for range 3 {
+			m.metering.Count(accounting.Request{Tenant: 1, At: types.Time(time.Now().UnixMilli()), Service: "gateway", Method: "get", Route: "r"})
+		}
+		return 3, nil
+	}
 	causes["late_events_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.Usage(0, 0, 2); return 2, nil }
 }

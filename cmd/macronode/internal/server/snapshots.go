@@ -8,9 +8,8 @@ import (
 	"macronode/adapters/archive"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
-	"macronode/adapters/journalfile"
+	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
-	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/types"
 )
@@ -39,21 +38,17 @@ func (k snapshotKeeper) maker(ctx context.Context) *snapshot.Maker {
 			k.archive(ctx)
 		}}
 	journal := k.store.journal
-	return snapshot.New(c, fs.Dir(k.store.snapshotsDir()), snapshot.Source{Durable: journal.Durable, Grown: journal.Grown, Read: datadir.FramesAfter(k.store.segments)})
+	return snapshot.New(c, fs.Dir(k.store.snapshotsDir()), snapshot.Source{Durable: journal.Durable, Grown: journal.Grown, Read: recovery.FramesAfter(k.store.segments)})
 }
 
-// archive moves the segments before the older of two snapshots into the archive. A segment that cannot be moved stays
+// archive moves the segments that no start needs into the archive. A segment that cannot be moved stays
 // where it is, until the next snapshot.
 func (k snapshotKeeper) archive(ctx context.Context) {
 	segments := k.store.segments
 	if segments.Archive == nil {
 		return
 	}
-	all, err := snapshot.List(fs.Dir(k.store.snapshotsDir()))
-	if err != nil || len(all) < 2 {
-		return
-	}
-	names, err := journalfile.Behind(segments.Live, all[1])
+	names, err := recovery.Unneeded(segments.Live, fs.Dir(k.store.snapshotsDir()))
 	if err == nil {
 		err = segments.Archive.Move(names, halfSpeed(ctx), func(m archive.Moved) {
 			k.log.Info("segment archived", "segment", m.Name, "bytes", m.Bytes, "compressed", m.Kept)

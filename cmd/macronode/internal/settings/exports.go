@@ -15,6 +15,7 @@ import (
 // A Sink is what a sink delivers, and where.
 type Sink struct {
 	export.Config
+	FromNow bool           // if it is seen for the first time, it gets the items after that
 	Streams []string       // export.Usage, export.Wallet
 	Tenants []types.Tenant // sorted; none: all
 	Weights []TenantWeight // of tenants that have not weight 1
@@ -76,7 +77,8 @@ func exportBytes(c *config.Config) (all int64) {
 func sinks(c *config.Config) (all []Sink) {
 	for i := range c.Exports.Sinks {
 		s := &c.Exports.Sinks[i]
-		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight}, Streams: s.Streams, Budget: c.Exports.Budget}
+		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight,
+			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, CAFile: s.CAFile}, FromNow: s.From == "now", Streams: s.Streams, Budget: c.Exports.Budget}
 		if s.Dir != "" {
 			is.Dir = c.SinkDir(s)
 		}

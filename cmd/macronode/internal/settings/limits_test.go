@@ -15,6 +15,23 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
+// TestTenantsHaveQuarters: a tenant may have a quarter of what all have, but not less than a useful number.
+func TestTenantsHaveQuarters(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		want [3]int // buckets, uploads, parts
+	}{
+		{nil, [3]int{1024, 256, 16384}},
+		{[]string{"storage.buckets=50", "storage.multipart.uploads=63", "storage.multipart.parts=4000"}, [3]int{16, 16, 1024}},
+		{[]string{"storage.tenant_buckets=1", "storage.multipart.tenant_uploads=2", "storage.multipart.tenant_parts=3"}, [3]int{1, 2, 3}},
+	} {
+		l := storageLimits(testkit.Config(t, c.set...))
+		if got := [3]int{l.TenantBuckets, l.TenantUploads, l.TenantParts}; got != c.want {
+			t.Errorf("%v: %v, want %v", c.set, got, c.want)
+		}
+	}
+}
+
 // All values are different, so none can be in the place of another.
 func TestLimitsAreApplied(t *testing.T) {
 	cfg := testkit.Config(t, "wallet.limits.accounts=211", "wallet.limits.holdings=223", "wallet.limits.assets=227", "wallet.limits.tenants=229",
@@ -24,6 +41,7 @@ func TestLimitsAreApplied(t *testing.T) {
 		"wallet.limits.holds=31", "wallet.limits.tenant_holds=9", "http.request_deadline=2s", "node.commit_timeout=3s",
 		"storage.objects=37", "storage.holdings=41", "storage.buckets=43", "storage.tenant_bytes=47KiB", "storage.tenant_objects=53",
 		"storage.bucket_bytes=59KiB", "storage.bucket_objects=61", "storage.multipart.uploads=71", "storage.multipart.parts=73", "storage.multipart.ttl=79m",
+		"storage.tenant_buckets=83", "storage.multipart.tenant_uploads=89", "storage.multipart.tenant_parts=97",
 		"accounting.rows=83", "accounting.max_rows_per_tenant=73", "accounting.streams=71", "accounting.max_dimensions_per_tenant=67", "accounting.window=3m", "accounting.grace=13s",
 		"exports.lanes=89", "exports.max_lanes_per_tenant=79", "exports.quarantine=97", "exports.max_quarantine_per_tenant=87")
 	want := state.Limits{
@@ -39,7 +57,8 @@ func TestLimitsAreApplied(t *testing.T) {
 	if got.Planes = nil; !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v", got)
 	}
-	objects := storage.Limits{Objects: 37, Holdings: 41, Buckets: 43, Uploads: 71, Parts: 73, UploadTTL: 79 * time.Minute, TenantQuota: storage.Usage{Bytes: 47 << 10, Objects: 53}, BucketQuota: storage.Usage{Bytes: 59 << 10, Objects: 61}}
+	objects := storage.Limits{Objects: 37, Holdings: 41, Buckets: 43, Uploads: 71, Parts: 73, UploadTTL: 79 * time.Minute,
+		TenantBuckets: 83, TenantUploads: 89, TenantParts: 97, TenantQuota: storage.Usage{Bytes: 47 << 10, Objects: 53}, BucketQuota: storage.Usage{Bytes: 59 << 10, Objects: 61}}
 	if got := storageLimits(cfg); got != objects {
 		t.Fatalf("%+v", got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"macronode/adapters/accesslog"
 	"macronode/adapters/audit"
+	"macronode/adapters/bucket"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/httpapi"
@@ -129,7 +130,8 @@ func MemoryBound(c *config.Config) Memory {
 			{"tickets and replies (permits.wallet)", in, ticket},
 			{"requests with a large body", LargeBodies, largeOne},
 			{"uploads and downloads (permits.storage)", int64(c.Permits.Storage), transfer},
-			{"compressed uploads, as many as large bodies", LargeBodies, unpacking}}},
+			{"compressed uploads, as many as large bodies", LargeBodies, unpacking},
+			{"requests to buckets (storage.providers)", bucketRequests(c), bucket.RequestBytes}}},
 		{"admission", []MemoryTerm{
 			{"rows and slots (permits, queue)", 1, admission.Bytes(n.Admission) + int64(admissionSlots(c).Total())*slot},
 			{"counters (quotas, quota_limits)", 1, quota.Bytes(n.Quotas, n.QuotaLimits)},

@@ -22,7 +22,11 @@ func (s ExposedSecret) String() string {
 // ExposedSecrets returns the files with secrets that a configuration names and that others than the
 // owner and the group can access. The files in the data directory are rejected when they are read.
 func ExposedSecrets(c *config.Config) (all []ExposedSecret) {
-	for _, of := range [...]ExposedSecret{{Key: "listen.tls.key", File: c.Listen.TLS.Key}, {Key: "admin.token_file", File: NewAdmin(c).tokenFile}} {
+	files := []ExposedSecret{{Key: "listen.tls.key", File: c.Listen.TLS.Key}, {Key: "admin.token_file", File: NewAdmin(c).tokenFile}}
+	for i, p := range c.Storage.Providers {
+		files = append(files, ExposedSecret{Key: fmt.Sprintf("storage.providers[%d].credentials_file", i), File: p.Secret})
+	}
+	for _, of := range files {
 		if of.File == "" {
 			continue
 		}

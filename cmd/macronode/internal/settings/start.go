@@ -30,7 +30,7 @@ type Start struct {
 	Usage      accounting.Limits
 	Metering   time.Duration // between two records of metered requests; 0: requests are not metered
 	Objects    objectstore.Limits
-	Providers  []objectstore.Provider
+	Providers  []Provider
 	Copies     objectstore.Copies
 	Repair     Repair
 	Exports    export.Limits

@@ -4,9 +4,11 @@ import (
 	"time"
 
 	"macronode/adapters/audit"
+	"macronode/adapters/bucket"
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/core/accounting"
 	"macronode/core/flow"
 	"macronode/core/placement"
@@ -19,8 +21,20 @@ func storageLimits(c *config.Config) storage.Limits {
 	s := &c.Storage
 	return storage.Limits{Objects: s.Objects, Holdings: s.Holdings, Buckets: s.Buckets,
 		Uploads: s.Parts.Uploads, Parts: s.Parts.Parts, UploadTTL: s.Parts.TTL,
-		TenantQuota: storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
-		BucketQuota: storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
+		TenantBuckets: shareOfTenant(s.TenantBuckets, s.Buckets, 16),
+		TenantUploads: shareOfTenant(s.Parts.TenantUploads, s.Parts.Uploads, 16),
+		TenantParts:   shareOfTenant(s.Parts.TenantParts, s.Parts.Parts, 1024), // those of the largest object have 5 MiB each
+		TenantQuota:   storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
+		BucketQuota:   storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
+}
+
+// shareOfTenant returns the limit of one tenant. If none is set, it is a quarter of that of all, but not below the
+// smallest.
+func shareOfTenant(set, all, smallest int) int {
+	if set > 0 {
+		return set
+	}
+	return max(all/4, smallest)
 }
 
 // usageLimits returns the limits of the accounting plane.
@@ -52,15 +66,50 @@ func objectFileLimits(c *config.Config) objectstore.Limits {
 
 // NewObjectStore returns the store of the objects of a node. It reads and makes nothing.
 func NewObjectStore(c *config.Config) *objectstore.Store {
-	return objectstore.NewCopies(objectProviders(c), objectCopies(c), objectFileLimits(c))
+	return objectstore.NewCopies(OpenProviders(objectProviders(c)), objectCopies(c), objectFileLimits(c))
 }
 
-func objectProviders(c *config.Config) (all []objectstore.Provider) {
+// A Provider is a directory or a bucket that keeps copies of objects.
+type Provider struct {
+	placement.Provider
+	Dir    fs.Dir // empty: the provider is Bucket
+	Own    bool   // Dir is in the data directory
+	Bucket bucket.Config
+}
+
+func objectProviders(c *config.Config) (all []Provider) {
 	for _, p := range c.ObjectProviders() {
-		all = append(all, objectstore.Provider{Dir: fs.Dir(p.Path), Own: len(c.Storage.Providers) == 0,
-			Provider: placement.Provider{Name: p.Name, Domain: p.Domain, Weight: uint32(p.Weight)}})
+		is := Provider{Provider: placement.Provider{Name: p.Name, Domain: p.Domain, Weight: uint32(p.Weight)}, Dir: fs.Dir(p.Path), Own: len(c.Storage.Providers) == 0}
+		if p.Endpoint != "" {
+			is.Bucket = bucket.Config{Endpoint: p.Endpoint, Region: p.Region, Bucket: p.Bucket, Prefix: p.Prefix, CredentialsFile: p.Secret, CAFile: p.CA, Spool: fs.Dir(c.SpoolDir(&p))}
+		}
+		all = append(all, is)
 	}
 	return all
+}
+
+// OpenProviders returns the ports of providers. It reads and makes nothing.
+func OpenProviders(list []Provider) (all []objectstore.Provider) {
+	for _, p := range list {
+		is := objectstore.Provider{Provider: p.Provider, Own: p.Own}
+		if p.Dir == "" {
+			is.Port, is.Far = bucket.New(p.Bucket), true
+		} else {
+			is.Port = provider.Dir{FS: p.Dir}
+		}
+		all = append(all, is)
+	}
+	return all
+}
+
+// bucketRequests returns the requests to all buckets at once.
+func bucketRequests(c *config.Config) (n int64) {
+	for _, p := range c.Storage.Providers {
+		if p.Endpoint != "" {
+			n += bucket.MaxRequests
+		}
+	}
+	return n
 }
 
 func objectCopies(c *config.Config) objectstore.Copies {

@@ -10,6 +10,7 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
@@ -77,7 +78,7 @@ func (d Directory) Snapshot(t testing.TB, frames ...types.LSN) {
 	testkit.Must(t, err)
 	for _, upto := range frames {
 		m := snapshot.New(snapshot.Config{Limits: settings.StateLimits(d.Config)}, kept, snapshot.Source{Grown: func() int64 { return 0 },
-			Durable: func() types.LSN { return upto }, Read: datadir.FramesAfter(fs.Dir(d.Journal()))})
+			Durable: func() types.LSN { return upto }, Read: recovery.FramesAfter(fs.Dir(d.Journal()))})
 		testkit.Must(t, m.Make(t.Context()))
 	}
 }

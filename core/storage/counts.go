@@ -1,0 +1,116 @@
+package storage
+
+import (
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// counts is how many rows a tenant has. A tenant without any has no counts.
+type counts struct {
+	buckets uint32
+	uploads uint32 // also those that have ended, until their parts are removed
+	parts   uint32
+}
+
+// HashInto mixes c into h.
+func (c counts) HashInto(h types.Hash64) types.Hash64 {
+	return h.Mix(uint64(c.buckets)).Mix(uint64(c.uploads)).Mix(uint64(c.parts))
+}
+
+// count changes the counts of a tenant.
+func (p *Plane) count(t types.Tenant, change func(*counts)) {
+	c, _ := get(&p.tenants, t)
+	change(&c)
+	set(&p.tenants, t, c, c != counts{})
+}
+
+// difference returns by how much a count of rows changes: 1, 0 or -1, as a number that is added.
+func difference(had, has bool) (n uint32) {
+	if has {
+		n++
+	}
+	if had {
+		n--
+	}
+	return n
+}
+
+// setOwner replaces the row of a bucket or a tenant. Without has, there is none afterwards.
+func (p *Plane) setOwner(w owner, o owned, has bool) {
+	_, had := p.owners.Find(w)
+	set(&p.owners, w, o, has)
+	if n := difference(had, has); n != 0 && w.bucket != (types.NameHash{}) {
+		p.buckets += int(int32(n))
+		p.count(w.tenant, func(c *counts) { c.buckets += n })
+	}
+}
+
+// setUpload replaces the row of an upload. Without has, there is none afterwards.
+func (p *Plane) setUpload(t types.Tenant, id UploadID, u Upload, has bool) {
+	_, had := p.uploads.Find(id)
+	set(&p.uploads, id, u, has)
+	if n := difference(had, has); n != 0 {
+		p.count(t, func(c *counts) { c.uploads += n })
+	}
+}
+
+// setPart replaces the row of a part. Without has, there is none afterwards.
+func (p *Plane) setPart(t types.Tenant, k partKey, part Part, has bool) {
+	_, had := p.parts.Find(k)
+	set(&p.parts, k, part, has)
+	if n := difference(had, has); n != 0 {
+		p.count(t, func(c *counts) { c.parts += n })
+	}
+}
+
+// A claim is a number of rows that a movement adds, and how many are left.
+type claim struct {
+	limit        event.Limit
+	needed, left int
+}
+
+// claims returns the rows that the tables must have for d. A movement adds at most one row to a table.
+func (p *Plane) claims(m *movement, d *effect) [5]claim {
+	_, known := p.Find(m.address)
+	return [...]claim{
+		{event.StorageBuckets, one(p.addsBucket(m, d)), p.limits.Buckets - p.buckets},
+		{event.StorageHoldings, one(d.entry && !d.held), p.entries.Room()},
+		{event.StorageObjects, one(d.wantsNew && !known), p.objects.Room()},
+		{event.StorageUploads, one(m.kind == kindUploadBegun), p.uploads.Room()},
+		{event.StorageParts, one(m.kind == kindPartPut && !d.hadPart), p.parts.Room()},
+	}
+}
+
+// claimsOfTenant returns the rows that the limits of a tenant must leave for d. A record that was written under
+// other limits need not keep them.
+func (p *Plane) claimsOfTenant(m *movement, d *effect) [3]claim {
+	has, _ := get(&p.tenants, d.place.tenant)
+	return [...]claim{
+		{event.StorageTenantBuckets, one(p.addsBucket(m, d)), p.limits.TenantBuckets - int(has.buckets)},
+		{event.StorageTenantUploads, one(m.kind == kindUploadBegun), p.limits.TenantUploads - int(has.uploads)},
+		{event.StorageTenantParts, one(m.kind == kindPartPut && !d.hadPart), p.limits.TenantParts - int(has.parts)},
+	}
+}
+
+// addsBucket reports whether the bucket of d has no row, and needs one.
+func (p *Plane) addsBucket(m *movement, d *effect) bool {
+	return (d.entry || m.kind == kindBucketCreated) && !p.HasBucket(d.place.tenant, d.place.bucket)
+}
+
+// one is 1 if a row is added, else 0.
+func one(added bool) int {
+	if added {
+		return 1
+	}
+	return 0
+}
+
+// shortage returns the first claim that exceeds its limit. Its zero value means that there is none.
+func shortage(claims []claim) event.Shortage {
+	for _, c := range claims {
+		if c.needed > 0 && c.needed > c.left {
+			return event.Shortage{Limit: c.limit, Needed: uint32(c.needed), Left: uint32(max(c.left, 0))}
+		}
+	}
+	return event.Shortage{}
+}
