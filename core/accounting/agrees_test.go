@@ -30,7 +30,7 @@ const (
 func limits() (accounting.Limits, reference.Limits) {
 	m := reference.Limits{Rows: 7, Streams: 3, TenantRows: 5, TenantStreams: 2, Window: window.Milliseconds(), Grace: grace.Milliseconds(),
 		MaxAge: accounting.MaxAge.Milliseconds(), MaxFuture: accounting.MaxFuture.Milliseconds()}
-	return accounting.Limits{Rows: m.Rows, Streams: m.Streams, Tenants: 2, TenantRow: m.TenantRows, TenantDim: m.TenantStreams, Lines: 3, Window: window, Grace: grace}, m
+	return accounting.Limits{Rows: m.Rows, Streams: m.Streams, Tenants: 2, TenantRow: m.TenantRows, TenantDim: m.TenantStreams, Lines: 2, Window: window, Grace: grace}, m
 }
 
 type refKey struct {
@@ -230,7 +230,7 @@ func (b *books) decidePrepaid(c *accounting.RecordEvents, reply *event.Reply) {
 		more = 0
 	}
 	var changes []accounting.LineChange
-	if short := d.LineShortage(more).Limit != event.NoLimit; short != (len(b.lines)+more > 3) {
+	if short := d.LineShortage(more).Limit != event.NoLimit; short != (len(b.lines)+more > 2) {
 		b.Fatalf("%d lines and %d more: short %v", len(b.lines), more, short)
 	} else if !short {
 		l.Units.Lo += uint64(rapid.IntRange(0, 3).Draw(b.T, "units"))

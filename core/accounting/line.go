@@ -72,7 +72,7 @@ const (
 // LineEntries is the number of lines of a record, at most.
 const LineEntries = (types.MaxPlaneRecord - recordPrefix - digestSize) / lineEntrySize
 
-// LineMonths is more than the months of the events of a command.
+// LineMonths is more than the months of the events of a command, and than those of the open lines of a price.
 const LineMonths = 4
 
 // LineBytes returns the bytes of the records of the lines of some prices, at most.

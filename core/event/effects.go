@@ -36,7 +36,7 @@ type (
 		Replayed bool        // the record is older than the request
 		Shortage Shortage    // for UsageCapacity and, of objects, CapacityExceeded
 
-	Shortfall Shortfall // for PrepaidExceeded
+		Shortfall Shortfall // for PrepaidExceeded
 	}
 
 	// A ServiceCommand starts or stops a service.

@@ -53,6 +53,11 @@ func NewTerms(prices pricing.List, payer, beneficiary string) (*Terms, error) {
 // Asset returns the asset of a shortfall.
 func (t *Terms) Asset(s event.Shortfall) string { return string(t.assets[s.Asset-1].Text) }
 
+// String describes the accounts and the digest of the price list.
+func (t *Terms) String() string {
+	return string(t.payer.Text) + " pays " + string(t.beneficiary.Text) + " by " + t.list.String()
+}
+
 // Payer returns the account that pays.
 func (t *Terms) Payer() string { return string(t.payer.Text) }
 
