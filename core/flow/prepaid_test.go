@@ -558,3 +558,31 @@ func TestLargestPrepaidBatchFits(t *testing.T) {
 		}
 	})
 }
+
+// TestPrepaidStepAllocatesNothing: in steady state, with two prices in two assets.
+func TestPrepaidStepAllocatesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBudget(t, map[string]bool{})
+		b.give("EUR", 1000)
+		b.give("USD", 1000)
+		s, _ := accounting.NewSeries("requests", []accounting.Label{{Name: "service", Value: "shop"}})
+		var steps []event.Event
+		for i := range 50 {
+			steps = append(steps, &event.Execute{Command: b.command(lists[0], accounting.Event{Source: "s", ID: fmt.Sprint(i), Series: s, Value: 4, Time: b.at()})})
+		}
+		next := func() {
+			b.out.Reset()
+			b.node.Step(b.now, steps[0], &b.out)
+			steps = steps[1:]
+			if len(b.out.Frames) != 1 {
+				t.Fatal("no frame")
+			}
+		}
+		for range 19 {
+			next()
+		}
+		if n := testing.AllocsPerRun(30, next); n != 0 {
+			t.Fatalf("%v allocations a step", n)
+		}
+	})
+}
