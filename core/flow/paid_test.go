@@ -79,13 +79,7 @@ func newSystem(t *rapid.T, seen map[string]bool) *system { return newSystemOf(t,
 
 func newSystemOf(t *rapid.T, seen map[string]bool, limits state.Limits) *system {
 	s := &system{T: t, now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, view: state.New(limits, 2), stored: map[string]int{}, seen: seen}
-	s.node = node.New(node.Config{State: limits, Price: price, MaxHeldReplies: 64, MaxReplayWaiters: 16, MaxHeldPerTenant: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: time.Hour,
-		StallThreshold: time.Hour, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Second, StartTimeout: time.Hour,
-		Drain: drain.Times{Drain: time.Second, Abort: time.Second}}, state.New(limits, 1), s.now.Mono, types.NewRand(1))
-	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
-	for c := range types.NumServices {
-		s.step(event.ServiceUp{Service: c})
-	}
+	s.boot(limits, state.New(limits, 1))
 	for i := range keys {
 		if s.step(&event.CreateKey{Caller: keys[0].ID * types.KeyID(min(i, 1)), Tenant: 1, Key: keys[i]}); s.reply.Problem != event.None {
 			s.Fatal(s.reply.Problem.Code())
@@ -96,6 +90,17 @@ func newSystemOf(t *rapid.T, seen map[string]bool, limits state.Limits) *system 
 		s.Fatal(r.Problem.Code())
 	}
 	return s
+}
+
+// boot starts a node with a state.
+func (s *system) boot(limits state.Limits, st state.State) {
+	s.node = node.New(node.Config{State: limits, Price: price, MaxHeldReplies: 64, MaxReplayWaiters: 16, MaxHeldPerTenant: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: time.Hour,
+		StallThreshold: time.Hour, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Second, StartTimeout: time.Hour,
+		Drain: drain.Times{Drain: time.Second, Abort: time.Second}}, st, s.now.Mono, types.NewRand(1))
+	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	for c := range types.NumServices {
+		s.step(event.ServiceUp{Service: c})
+	}
 }
 
 // head is that of a command of the key that may only store.

@@ -89,6 +89,7 @@ type account struct{ price, month string }
 // budget is a node beside a model: the events that were recorded, and what was paid for each price and month.
 type budget struct {
 	*system
+	limits state.Limits
 	list   int
 	events map[string]used
 	paid   map[account]uint64
@@ -101,7 +102,7 @@ type budget struct {
 func newBudget(t *rapid.T, seen map[string]bool) *budget { return newBudgetOf(t, seen, limits()) }
 
 func newBudgetOf(t *rapid.T, seen map[string]bool, l state.Limits) *budget {
-	b := &budget{system: newSystemOf(t, seen, l), events: map[string]used{}, paid: map[account]uint64{}, funds: map[string]uint64{}, earned: map[string]uint64{}, held: map[string]uint64{}}
+	b := &budget{system: newSystemOf(t, seen, l), limits: l, events: map[string]used{}, paid: map[account]uint64{}, funds: map[string]uint64{}, earned: map[string]uint64{}, held: map[string]uint64{}}
 	b.each = func(r *record.Record) {
 		if s, ok := accounting.ReadSlice(r); ok {
 			s.Rows = slices.Clone(s.Rows)
@@ -291,6 +292,25 @@ func (b *budget) reportUnpaid(t *rapid.T) {
 	b.compare()
 }
 
+// restart ends the node, and starts another one with a snapshot of the state.
+func (b *budget) restart(*rapid.T) {
+	load := func() state.State {
+		s := state.New(b.limits, 3)
+		b.view.Dump(func(row []byte) {
+			if err := s.Load(bytes.Clone(row)); err != nil {
+				b.Fatal(err)
+			}
+		})
+		return s
+	}
+	was := b.view.Hash()
+	if b.view = load(); b.view.Hash() != was {
+		b.Fatal("the snapshot is another state")
+	}
+	b.boot(b.limits, load())
+	b.compare()
+}
+
 func (b *budget) changeList(*rapid.T) { b.list = 1 - b.list }
 
 func (b *budget) wait(t *rapid.T) {
@@ -387,7 +407,7 @@ func TestPrepaidUsageAgreesWithModel(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			b := newBudget(t, seen)
 			t.Repeat(map[string]func(*rapid.T){"issue": b.pay, "hold": b.hold, "report": b.report, "report again": b.report, "report more": b.report, "report unpaid": b.reportUnpaid,
-				"change list": b.changeList, "wait": b.wait})
+				"change list": b.changeList, "restart": b.restart, "wait": b.wait})
 		})
 	}
 }
