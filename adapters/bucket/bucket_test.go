@@ -187,7 +187,7 @@ func TestFaults(t *testing.T) {
 			if (err == nil) != (c.is == nil && c.text == "") || c.is != nil && !errors.Is(err, c.is) || err != nil && !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%v, want %v %q", err, c.is, c.text)
 			}
-			if known := c.is == os.ErrNotExist || c.is == syscall.EDQUOT; err != nil && errors.Is(err, provider.ErrUnavailable) == known {
+			if known := errors.Is(c.is, os.ErrNotExist) || errors.Is(c.is, syscall.EDQUOT); err != nil && errors.Is(err, provider.ErrUnavailable) == known {
 				t.Errorf("%v: says that the provider cannot be reached: %t", err, known)
 			}
 			s.setFault(nil)

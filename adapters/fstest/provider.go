@@ -74,7 +74,7 @@ func read(t *testing.T, p provider.Port, name string, part int) []byte {
 	t.Helper()
 	f, err := p.Open(name)
 	must(t, err)
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	size, err := f.Size()
 	must(t, err)
 	if s, ok := f.(provider.Sequential); ok {
@@ -206,7 +206,7 @@ func readRanges(t *testing.T, p provider.Port) {
 	put(t, p, "a", content)
 	f, err := p.Open("a")
 	must(t, err)
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	for _, r := range [...]struct{ off, n, want int }{{0, 1, 1}, {199_999, 1, 1}, {65_536, 65_536, 65_536}, {65_536, 65_536, 65_536}, {10, 100, 100}, {199_990, 20, 10}, {200_000, 1, 0}, {300_000, 9, 0}, {5, 0, 0}} {
 		buf := make([]byte, r.n)
 		n, err := f.ReadAt(buf, int64(r.off))
@@ -229,7 +229,7 @@ func largeFile(t *testing.T, p provider.Port) {
 	contains(t, p, "a", content)
 	f, err := p.Open("a")
 	must(t, err)
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	if s, ok := f.(provider.Sequential); ok {
 		s.Expect(1<<20, 8<<20)
 	}

@@ -17,8 +17,8 @@ func (e *SourceError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason: ErrGone, ErrDamaged or the error of a read.
 func (e *SourceError) Unwrap() error { return e.Err }
 
-// Copy copies an object from another store, under the same number. Every byte is verified. The copy is durable after
-// Flush. The error is a *SourceError if the object cannot be read. Copy is not safe for concurrent use.
+// Copy copies an object from another store, under the same number. Every byte is verified. A file that is there
+// is replaced when the copy is complete. The copy is durable after Flush. The error is a *SourceError if the object cannot be read. Copy is not safe for concurrent use.
 func (s *Store) Copy(from *Store, o storage.Stored) error {
 	x, err := from.Get(o.Address, o.Object)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Store) Copy(from *Store, o storage.Stored) error {
 	}
 	defer x.Close()
 	s.Reserve(o.File)
-	u := &Upload{store: s, file: o.File, silent: true}
+	u := &Upload{store: s, file: o.File, silent: true, replaces: true}
 	u.choose()
 	return u.copy(x, o, false)
 }
