@@ -81,6 +81,7 @@ func (*fullNode) Decided(time.Duration)        {}
 func (*fullNode) Replayed()                    {}
 func (*fullNode) TimedOut(event.Problem)       {}
 func (*fullNode) Panicked()                    {}
+func (*fullNode) PrepaidRejected()             {}
 func (*fullNode) Usage(uint64, uint64, uint64) {}
 func discard(time.Duration, int, []byte)       {}
 

@@ -93,6 +93,8 @@ type Problem struct {
 	DecisionID    string `json:"decision_id"`    //
 	ExpectedNonce int64  `json:"expected_nonce"` // of nonce_conflict; 0: unknown
 	TxID          string `json:"txid"`           // of ref_used: the transaction with this ref
+	Asset         string `json:"asset"`          // of insufficient_funds of prepaid usage: what the account lacks
+	Missing       string `json:"missing_minor"`  // of it, in minor units
 	Index         *int   `json:"index"`          // of a batch: the item or event that caused it
 }
 

@@ -37,6 +37,11 @@ func (c *Config) lists() (wrong []error) {
 			refuse(fmt.Sprintf("accounting.prices[%d]%s", i, part), "accounting.prices", format, args...)
 		})
 	}
+	for i := range c.Usage.Prepaid {
+		c.prepaid(i, func(part, format string, args ...any) {
+			refuse(fmt.Sprintf("accounting.prepaid[%d]%s", i, part), "accounting.prepaid", format, args...)
+		})
+	}
 	for i := range c.Exports.Sinks {
 		c.sink(i, func(part, format string, args ...any) {
 			refuse(fmt.Sprintf("exports.sinks[%d]%s", i, part), "exports.sinks", format, args...)

@@ -73,6 +73,8 @@ var forms = map[string]form{
 		regexp.MustCompile(`^[a-z0-9._/{}-]{1,64}$`), nil},
 	"dimension": {"a dimension such as requests, bytes_out or custom:tokens",
 		regexp.MustCompile(`^(bytes_in|bytes_out|bytes_stored|requests|requests_write|requests_read|cpu_ms|custom:[a-z0-9._/{}-]{1,57})$`), nil},
+	"account": {"the name of an account such as usage:prepaid: at most 256 of A-Z a-z 0-9 : / _ -, and not one that begins with issuance: or burned:",
+		regexp.MustCompile(`^[A-Za-z0-9:/_-]{1,256}$`), func(t string) bool { return types.CheckUserAccount(t) == nil }},
 	"asset": {"the name of an asset such as EUR/2: at most 32 of A-Z a-z 0-9 / _ -",
 		regexp.MustCompile(`^[A-Za-z0-9/_-]{1,32}$`), nil},
 	"decimal": {`minor units as a decimal number in quotes such as "0.25": at most 12 digits, and 6 after the point, without zeros at its end`,

@@ -120,6 +120,16 @@ func mended(c *Config) bool {
 	}
 	for i := range c.Usage.Prices {
 		mendPrice(&c.Usage.Prices[i], i)
+		if len(c.Usage.Prepaid) > 0 {
+			c.Usage.Prices[i].Each = "invoice"
+		}
+	}
+	if len(c.Usage.Prices) == 0 {
+		c.Usage.Prepaid = nil
+	}
+	for i := range c.Usage.Prepaid {
+		p := &c.Usage.Prepaid[i]
+		p.Tenant, p.Payer, p.Beneficiary = strconv.Itoa(i+2), "payer:"+p.Payer[:min(len(p.Payer), 200)], "revenue"
 	}
 	for i := range c.Exports.Sinks {
 		k := &c.Exports.Sinks[i]

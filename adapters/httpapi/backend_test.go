@@ -225,6 +225,8 @@ func (c *count) Rejected(of types.Class, why event.RejectReason) {
 func (c *count) Replayed()                { c.add("replayed") }
 func (c *count) TimedOut(p event.Problem) { c.add("timed out " + p.Code()) }
 func (c *count) Panicked()                { c.add("panicked") }
+func (c *count) PrepaidRejected()         { c.add("prepaid rejected") }
+
 func (c *count) Usage(recorded, duplicate, late uint64) {
 	c.add(fmt.Sprintf("usage %d %d %d", recorded, duplicate, late))
 }
@@ -233,6 +235,7 @@ func (c *count) Usage(recorded, duplicate, late uint64) {
 type testServer struct {
 	*backend
 	*count
+	api    *httpapi.API
 	lines  *bytes.Buffer // the log
 	client *http.Client
 	url    string
@@ -249,7 +252,8 @@ func serve(t testing.TB, h *backend, changes ...func(*httpapi.Config)) *testServ
 	for _, change := range changes {
 		change(&c)
 	}
-	server := httptest.NewServer(httpapi.New(c))
+	s.api = httpapi.New(c)
+	server := httptest.NewServer(s.api)
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	s.client = &http.Client{Transport: &documentChecker{t: t, of: &http.Transport{DisableCompression: true}}}

@@ -44,6 +44,7 @@ func (noMeter) Decided(time.Duration)                    {}
 func (noMeter) Replayed()                                {}
 func (noMeter) TimedOut(event.Problem)                   {}
 func (noMeter) Panicked()                                {}
+func (noMeter) PrepaidRejected()                         {}
 func (noMeter) Usage(uint64, uint64, uint64)             {}
 
 // newReplayHandler returns an API whose node is a replayingNode.

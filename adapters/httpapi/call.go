@@ -185,7 +185,7 @@ func (k *call) sendProblem(r *refusal) {
 	out := takeBuffer()
 	defer giveBuffer(out)
 	*out = receipt.Problem((*out)[:0], r.problem, receipt.Facts{Decision: k.id[:], Nonce: r.nonce,
-		Index: uint16(r.item - 1), Item: r.item > 0, Detail: r.detail})
+		Index: uint16(r.item - 1), Item: r.item > 0, Asset: r.asset, Missing: r.missing, Detail: r.detail})
 	k.answer(r.problem.Status(), problemType, *out)
 }
 
@@ -217,7 +217,9 @@ type refusal struct {
 	problem event.Problem
 	nonce   types.Nonce // the expected nonce; 0: none
 	item    int         // the item of a batch, from 1; 0: none
-	detail  string      // ASCII without quotes, and without text of the request
+	asset   string      // that the account that pays lacks; empty: none
+	missing types.Amount
+	detail  string // ASCII without quotes, and without text of the request
 }
 
 func (r *refusal) Error() string { return r.problem.Code() + ": " + r.detail }

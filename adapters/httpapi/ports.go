@@ -98,6 +98,8 @@ type Meter interface {
 	Panicked()
 	// Usage counts usage events: new ones, those recorded before, and of the new ones those that came late.
 	Usage(recorded, duplicate, late uint64)
+	// PrepaidRejected counts a request with usage events that was rejected because its account cannot pay.
+	PrepaidRejected()
 }
 
 // An Audit records uses of API keys. Its methods must not block.

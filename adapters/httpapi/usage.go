@@ -186,6 +186,9 @@ func (o *jsonObject) sum(s *accounting.Sum) {
 	o.amount("value", s.Total, false)
 	o.amount("late", s.Late, false)
 	o.amount("open", s.Open, false)
+	if !s.Prepaid.IsZero() {
+		o.amount("prepaid", s.Prepaid, false)
+	}
 	o.number("events", s.Events)
 }
 

@@ -12,6 +12,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/record"
 	"macronode/core/types"
 )
@@ -26,6 +27,8 @@ type usageBook struct {
 	slices  []accounting.SealedSlice
 	behind  bool          // the index does not have the last frame
 	problem event.Problem // of every report; None: the plane decides
+	lacks   event.Shortfall
+	terms   *flow.Terms // of the last report; nil: it was postpaid
 
 	reading, blocked chan struct{} // as many reads as reading has room for are reported, and wait
 }
@@ -69,6 +72,10 @@ func (u *usageBook) execute(c command.Command) (r event.Reply) {
 	defer u.mu.Unlock()
 	u.backend.mu.Lock()
 	defer u.backend.mu.Unlock()
+	r.Shortfall, u.terms = u.lacks, nil
+	if paid, ok := c.(*flow.PrepaidEvents); ok && paid.ValidateFields() == nil {
+		u.terms, c = paid.Terms, &paid.RecordEvents
+	}
 	if r.Problem = u.problem; r.Problem == event.None {
 		u.plane.Decide(now, c, u, &r)
 	}

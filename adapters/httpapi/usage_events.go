@@ -16,6 +16,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/types"
 )
 
@@ -65,19 +66,47 @@ func recordUsage(k *call) error {
 	if err := k.readEvents(in); err != nil {
 		return err
 	}
-	if err := in.Seal(); err != nil {
+	terms := k.snapshot.Prepaid[k.key.Tenant]
+	c := usageCommand(in, terms)
+	if err := c.Seal(); err != nil {
 		same, _ := errors.AsType[*accounting.SameIDError](err)
 		return atItem(int(same.Second), problemDetail(event.EventConflict, "An earlier event of the request has the same source and id, and other content."))
 	}
 	var reply event.Reply
 	err := k.decide(k.r.Context(), func(ctx context.Context) (r event.Reply, ok bool) {
-		reply, ok = k.Node.Execute(ctx, in)
+		reply, ok = k.Node.Execute(ctx, c)
 		return reply, ok
 	})
 	if report, ok := k.Usage.ReportAt(reply.Position); ok && err == nil {
 		k.Meter.Usage(uint64(report.Recorded), uint64(report.Duplicate), uint64(report.Late))
 	}
+	if reply.Problem == event.PrepaidExceeded && terms != nil {
+		k.Meter.PrepaidRejected()
+		return prepaidExceeded(terms, reply.Shortfall)
+	}
 	return err
+}
+
+// A sealedCommand has digests, which are computed outside of the step.
+type sealedCommand interface {
+	command.Command
+	Seal() error
+}
+
+// usageCommand returns the command that records events, and pays for them if the tenant has terms. Its key is new each
+// time: a retry has no effect because its events are duplicates.
+func usageCommand(in *accounting.RecordEvents, terms *flow.Terms) sealedCommand {
+	if terms == nil {
+		return in
+	}
+	return &flow.PrepaidEvents{RecordEvents: *in, Terms: terms, Key: flowKey()}
+}
+
+// prepaidExceeded returns the problem of usage that its account cannot pay.
+func prepaidExceeded(terms *flow.Terms, s event.Shortfall) error {
+	asset := terms.Asset(s)
+	return &refusal{problem: event.PrepaidExceeded, asset: asset, missing: s.Amount,
+		detail: fmt.Sprintf("The available balance of %s is less than the price of the usage, by %s minor units of %s. No event of the request was recorded.", terms.Payer(), s.Amount, asset)}
 }
 
 // requireUsageScope returns an error unless the key has the scope and no patterns: patterns are for accounts and

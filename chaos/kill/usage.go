@@ -31,6 +31,10 @@ type UsageClient struct {
 
 	Value, Events                  uint64 // that were acknowledged
 	Batches, Repeats, Cut, Unknown int
+
+	PaidFrom string // account that the client fills when it cannot pay; empty: the tenant is postpaid
+	Rejected int    // batches, because the account could not pay
+	refills  int
 }
 
 // NewUsageClient returns a client with a number.
@@ -166,6 +170,9 @@ func (c *UsageClient) send(ctx context.Context, n *Node, b *usageBatch) (got usa
 		return got, false, err
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, status == http.StatusGatewayTimeout:
 		return got, false, nil
+	case status == http.StatusPaymentRequired && c.PaidFrom != "":
+		c.Rejected++
+		return got, false, c.refill(ctx, n)
 	case status != http.StatusAccepted:
 		return got, false, &wrongAnswer{fmt.Sprintf("%s: %d %.200s", c.Subject, status, body)}
 	}
@@ -173,6 +180,16 @@ func (c *UsageClient) send(ctx context.Context, n *Node, b *usageBatch) (got usa
 		return got, false, &wrongAnswer{fmt.Sprintf("%s: %.200s", c.Subject, body)}
 	}
 	return got, true, nil
+}
+
+// refill issues money for a few batches. If its outcome is unknown, the next batch that is rejected issues more.
+func (c *UsageClient) refill(ctx context.Context, n *Node) error {
+	c.refills++
+	status, body, err := n.Post(ctx, "/v1/issue", fmt.Sprint(c.Subject, "-", c.refills), fmt.Sprintf(`{"to":%q,"asset":"EUR/2","amount_minor":"40000"}`, c.PaidFrom))
+	if err == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
+		err = &wrongAnswer{fmt.Sprintf("%s: issue: %d %.200s", c.Subject, status, body)}
+	}
+	return err
 }
 
 // A UsageSum is the usage of a subject, as the node sums it.

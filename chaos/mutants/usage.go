@@ -8,6 +8,8 @@ func usage() []Mutant {
 		windows  = plane + "window.go"
 		model    = "./core/accounting TestUsageAgreesWithModel$"
 		node     = "./core/accounting TestNodeCountsEachEventOnce$"
+		prepaid  = "core/flow/prepaid.go"
+		paid     = "./core/flow TestPrepaidUsageAgreesWithModel$"
 		slices   = "./core/accounting TestFitsRejectsOtherContent$"
 	)
 	return []Mutant{
@@ -34,8 +36,12 @@ func usage() []Mutant {
 		one("dimensions of a tenant keep out what the node meters", "metered requests are recorded whatever dimensions a tenant makes", "core/accounting/metered.go", "\tneed.tenantStreams = 0\n", "", model, "./core/accounting TestMeteredUsageNeedsNoDimension$"),
 		one("streams have no limit of a tenant", "a tenant's streams have a limit", decision, "p.limits.TenantDim - int(t.streams)}", "p.limits.TenantDim + n.streams}", model, node, sim),
 		one("events at the age limit are too old", "events are accepted for 35 days", decision, "case of < at.Add(-MaxAge):", "case of <= at.Add(-MaxAge):", model, node),
-		one("a batch leaves a part of its events", "all events of a request are recorded, or none", decision, "if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {\n\t\treturn\n\t}\n", "if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None && len(in.Events) < 2 {\n\t\treturn\n\t}\n", model, node, sim),
+		one("a batch leaves a part of its events", "all events of a request are recorded, or none", decision, "if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {\n\t\treturn report\n\t}\n", "if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None && len(in.Events) < 2 {\n\t\treturn report\n\t}\n", model, node, sim),
 		one("a snapshot loses the head of a stream", "recovery makes the same state", plane+"dump.go", "\tp.streams.Set(at, s)\n", "\t_ = at\n", model, node, sim),
+		alone("one test compares what lines have paid", one("a batch pays the whole line again", "the sum of all charges is the price of the line", prepaid, "more, _ := costs.Sub(c.Paid)", "more := costs", paid)),
+		alone("one test has holds beside usage", one("held money pays for usage", "a batch that costs more than the available balance is rejected", prepaid, "available, _ := has.Sub(held)", "available, _ := has.Sub(types.Amount{})\n\t\t_ = held", paid)),
+		alone("one test makes the second of two transfers fail", one("a rejected transfer leaves the other one", "usage and its payment are recorded together, or not at all", prepaid, "\t\t\tf.Undo()\n\t\t\treturn", "\t\t\tf.Commit()\n\t\t\treturn", "./core/flow TestRejectedTransferCountsNothing$")),
+		one("the API gets no prepaid tenants", "the usage of a prepaid tenant is paid as it is recorded", "cmd/macronode/internal/settings/reload.go", ", Prepaid: prepaidTerms(c)}", "}", "./cmd/macronode/internal/settings TestSettingsOfEachKey$", "./cmd/macronode TestScripts/^prepaid$"),
 		alone("no journal has such a slice", one("a slice of other rows fits", "a journal proves the sums of its slices", plane+"apply.go", "if _, c := p.rows.Row(place); c != s.Rows[i].Count {", "if _, c := p.rows.Row(place); c == (Count{}) {", slices)),
 	}
 }

@@ -41,7 +41,8 @@ var Layers = []Layer{
 	machine("wallet/ledger"),
 	machine("plane", "core/access"),
 	machine("storage", "core/access", "core/plane", "core/wallet/receipt"),
-	machine("accounting", "core/access", "core/plane", "core/wallet/receipt"),
+	machine("accounting", "core/access", "core/plane", "core/wallet/receipt").
+		std("time.UnixMilli", "(time.Time).UTC", "(time.Time).Date"), // finds the month of a time
 	machine("export", "core/access", "core/plane", "core/wallet/receipt"),
 	machine("wallet", "core/access", "core/plane", "core/wallet/ledger", "core/wallet/receipt"),
 	machine("lifecycle/supervisor"),
@@ -56,8 +57,8 @@ var Layers = []Layer{
 
 	core("state", "core/types", "core/command", "core/event", "core/record", "core/idempotency", "core/access",
 		"core/plane", "core/wallet", "core/wallet/ledger"),
-	core("flow", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/plane", "core/storage", "core/wallet"),
 	core("pricing", "core/types", "core/digest", "core/accounting"),
+	core("flow", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/plane", "core/storage", "core/wallet", "core/accounting", "core/pricing"),
 	core("invoice", "core/types", "core/digest", "core/accounting", "core/pricing"),
 	core("node", "core"),
 	core("gateway/policycheck", "core"),

@@ -48,3 +48,27 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// TestPrepaidBundle: usage that was paid as it was recorded has lines of its own, and cannot be shown as unpaid.
+func TestPrepaidBundle(t *testing.T) {
+	text, err := os.ReadFile("testdata/prepaid.bundle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		old, new  string
+		code      int
+		out, fail string
+	}{
+		{"", "", 0, "prepaid: 33 EUR/2\ntotal: 20 EUR/2\n", ""},
+		{`"kind":"prepaid_correction"`, `"kind":"correction"`, 1, "", "verify-usage: line 3: "},
+		{`"prepaid":true,`, "", 1, "", "verify-usage: line 6: lines[1].prepaid: "},
+		{`"prepaid":[{"asset":"EUR/2","amount_minor":"33"}]`, `"prepaid":[{"asset":"EUR/2","amount_minor":"40"}]`, 1, "", "verify-usage: line 6: prepaid"},
+	} {
+		var out, failures bytes.Buffer
+		code := run([]string{"-"}, strings.NewReader(strings.Replace(string(text), c.old, c.new, 1)), &out, &failures)
+		if code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(failures.String(), c.fail) || c.fail == "" && failures.Len() > 0 {
+			t.Errorf("%s: %d\n%s%s", c.old, code, &out, &failures)
+		}
+	}
+}

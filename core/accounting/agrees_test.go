@@ -30,7 +30,7 @@ const (
 func limits() (accounting.Limits, reference.Limits) {
 	m := reference.Limits{Rows: 7, Streams: 3, TenantRows: 5, TenantStreams: 2, Window: window.Milliseconds(), Grace: grace.Milliseconds(),
 		MaxAge: accounting.MaxAge.Milliseconds(), MaxFuture: accounting.MaxFuture.Milliseconds()}
-	return accounting.Limits{Rows: m.Rows, Streams: m.Streams, Tenants: 2, TenantRow: m.TenantRows, TenantDim: m.TenantStreams, Window: window, Grace: grace}, m
+	return accounting.Limits{Rows: m.Rows, Streams: m.Streams, Tenants: 2, TenantRow: m.TenantRows, TenantDim: m.TenantStreams, Lines: 2, Window: window, Grace: grace}, m
 }
 
 type refKey struct {
@@ -54,14 +54,15 @@ type books struct {
 	disk     map[refKey]command.PriorOutcome // refs in the index only
 	reported map[refKey]accounting.Event     // all that were recorded
 	slices   []accounting.Slice
-	metered  int    // events of metered usage
+	metered  int // events of metered usage
+	lines    map[accounting.LineKey]accounting.Line
 	body     []byte // of the open frame
 }
 
 func newBooks(t *rapid.T, seen map[string]int) *books {
 	l, m := limits()
 	return &books{T: t, plane: accounting.New(l, 1), fold: accounting.New(l, 2), model: &reference.Book{Limits: m}, seen: seen,
-		now: types.Time(1_700_000_000_000), window: map[refKey]command.PriorOutcome{}, disk: map[refKey]command.PriorOutcome{}, reported: map[refKey]accounting.Event{}}
+		now: types.Time(1_700_000_000_000), window: map[refKey]command.PriorOutcome{}, disk: map[refKey]command.PriorOutcome{}, reported: map[refKey]accounting.Event{}, lines: map[accounting.LineKey]accounting.Line{}}
 }
 
 func (b *books) Record() *record.Record { return &b.rec }
@@ -184,7 +185,11 @@ func (b *books) report(*rapid.T) {
 		events = append(events, meant(&e))
 	}
 	given := slices.Clone(c.Events)
-	problems, want := b.model.Record(int64(b.now), tenant, events)
+	prepaid, record := rapid.Bool().Draw(b.T, "prepaid"), b.model.Record
+	if prepaid {
+		record = b.model.RecordPrepaid
+	}
+	problems, want := record(int64(b.now), tenant, events)
 	if err := c.Seal(); err != nil {
 		if !slices.Contains(problems, reference.Conflict) {
 			b.Fatalf("%v; the model has %v", err, problems)
@@ -198,13 +203,45 @@ func (b *books) report(*rapid.T) {
 	}
 	b.frame()
 	var reply event.Reply
-	b.plane.Decide(b.now, c, b, &reply)
+	if prepaid {
+		b.decidePrepaid(c, &reply)
+	} else {
+		b.plane.Decide(b.now, c, b, &reply)
+	}
 	b.compare(&reply, problems, want)
 	if len(problems) == 0 {
 		for _, e := range given {
 			b.reported[refKey{tenant, accounting.EventName(e.Source, e.ID)}] = e
 		}
 	}
+}
+
+// decidePrepaid records events with a line that grows by any amount, if there is room for it.
+func (b *books) decidePrepaid(c *accounting.RecordEvents, reply *event.Reply) {
+	d := b.plane.CheckPrepaid(b.now, c, b, reply)
+	if reply.Problem != event.None {
+		return
+	}
+	k := accounting.LineKey{Tenant: c.Tenant, Price: types.NameHash{byte(rapid.IntRange(1, 2).Draw(b.T, "price"))},
+		Month: accounting.MonthOf(b.now.Add(-accounting.MaxAge * time.Duration(rapid.IntRange(0, 1).Draw(b.T, "months ago")))).From}
+	l, exists := b.lines[k]
+	more := 1
+	if exists {
+		more = 0
+	}
+	var changes []accounting.LineChange
+	if short := d.LineShortage(more).Limit != event.NoLimit; short != (len(b.lines)+more > 2) {
+		b.Fatalf("%d lines and %d more: short %v", len(b.lines), more, short)
+	} else if !short {
+		l.Units.Lo += uint64(rapid.IntRange(0, 3).Draw(b.T, "units"))
+		l.Paid.Lo += uint64(rapid.IntRange(0, 3).Draw(b.T, "paid"))
+		b.lines[k] = l
+		changes = append(changes, accounting.LineChange{LineKey: k, Line: l})
+		b.seen["line"]++
+	} else {
+		b.seen["no room for a line"]++
+	}
+	d.Record(accounting.Digest{1}, changes, b, reply)
 }
 
 // meter records usage that the node counted.
@@ -270,7 +307,7 @@ func (b *books) compare(reply *event.Reply, problems []reference.Outcome, want r
 
 // pass lets time go by and seals what is due.
 func (b *books) pass(*rapid.T) {
-	b.now += types.Time(rapid.SampledFrom([]int{0, 1, 1999, 2000, 2001, 30_000, 60_000, 400_000}).Draw(b.T, "time"))
+	b.now += types.Time(rapid.SampledFrom([]int{0, 1, 1999, 2000, 2001, 30_000, 60_000, 400_000, 1_000_000_000}).Draw(b.T, "time"))
 	if rapid.Bool().Draw(b.T, "to a boundary") {
 		b.now += types.Time(window.Milliseconds()) - b.now%types.Time(window.Milliseconds()) + types.Time(rapid.IntRange(1998, 2001).Draw(b.T, "grace"))
 	}
@@ -282,6 +319,12 @@ func (b *books) pass(*rapid.T) {
 		b.Add()
 	}
 	b.lsn--
+	for k := range b.lines {
+		if accounting.MonthOf(k.Month).To.Add(36*24*time.Hour) <= b.now {
+			delete(b.lines, k)
+			b.seen["line closed"]++
+		}
+	}
 	want := b.model.Seal(int64(b.now), 1000)
 	if len(b.slices)-before != len(want) {
 		b.Fatalf("%d slices, the model has %d", len(b.slices)-before, len(want))
@@ -296,7 +339,7 @@ func (b *books) pass(*rapid.T) {
 
 // plain is a slice as the model has it.
 func plain(s *accounting.Slice) reference.Slice {
-	p := reference.Slice{Tenant: s.Tenant, Dimension: string(s.Dimension), Seq: int(s.Seq), Late: s.Kind == accounting.SliceCorrection,
+	p := reference.Slice{Tenant: s.Tenant, Dimension: string(s.Dimension), Seq: int(s.Seq), Late: s.Kind.IsLate(), Prepaid: s.Kind.IsPrepaid(),
 		From: int64(s.Window.From), To: int64(s.Window.To)}
 	for _, r := range s.Rows {
 		p.Rows = append(p.Rows, reference.Row{Labels: string(r.Labels), Value: r.Value, Events: int(r.Events)})
@@ -373,6 +416,13 @@ func (b *books) check(*rapid.T) {
 	if err := errors.Join(b.plane.Check(), b.fold.Check()); err != nil {
 		b.Fatal(err)
 	}
+	lines := map[accounting.LineKey]accounting.Line{}
+	for of := range types.Tenant(3) {
+		b.fold.Lines(of, func(c accounting.LineChange) { lines[c.LineKey] = c.Line })
+	}
+	if !maps.Equal(lines, b.lines) {
+		b.Fatalf("lines %v, want %v", lines, b.lines)
+	}
 	events := checkUsage(b.T, b.fold, b.slices, b.model)
 	if all := len(b.reported) + b.metered; events != all {
 		b.Fatalf("%d events are counted, %d were recorded", events, all)
@@ -384,7 +434,8 @@ func (b *books) check(*rapid.T) {
 func TestUsageAgreesWithModel(t *testing.T) {
 	seen := map[string]int{}
 	want := []string{"recorded", "duplicate", "late", "usage", "correction", "conflict within a request", "conflict", "too old", "in the future", "overflow", "capacity",
-		"metered", "metered: too old", "metered: overflow", "metered: capacity"}
+		"metered", "metered: too old", "metered: overflow", "metered: capacity",
+		"prepaid", "prepaid_correction", "line", "no room for a line", "line closed"}
 	rare := func(what string) bool { return seen[what] < 3 }
 	for range 20 {
 		rapid.Check(t, func(r *rapid.T) {

@@ -17,6 +17,10 @@ func (p *Plane) Fits(r *record.Record) bool {
 	case kind == kindReported:
 		_, ok := parseReport(r.Payload)
 		return ok
+	case kind == kindPaid:
+		return p.fitsPaid(r)
+	case kind == kindLineClosed:
+		return p.fitsClosed(r)
 	case kind == kindUsage, kind == kindMetered:
 		u, more, ok := parseCount(kind, r.Payload)
 		return ok && p.fitsUsage(r.Tenant, &u, more)
@@ -70,7 +74,7 @@ func (p *Plane) fitsSlice(r *record.Record) bool {
 // sealedKey returns the row of a slice with labels.
 func sealedKey(s *Slice, due types.Time, labels []byte) rowKey {
 	series := identifySeries(s.Dimension, labels)
-	return rowKey{tenant: s.Tenant, window: s.Window, due: due, late: s.Kind == SliceCorrection, series: series.ID}
+	return rowKey{tenant: s.Tenant, window: s.Window, due: due, late: s.Kind.IsLate(), prepaid: s.Kind.IsPrepaid(), series: series.ID}
 }
 
 // Apply changes the state by a record.
@@ -82,6 +86,10 @@ func (p *Plane) Apply(_ types.Time, _ types.TxID, r *record.Record) {
 		p.applyUsage(r.Tenant, &u, more)
 	case kindSlice:
 		p.applySlice(r)
+	case kindPaid:
+		p.applyPaid(r)
+	case kindLineClosed:
+		p.applyClosed(r)
 	}
 }
 

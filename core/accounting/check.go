@@ -10,7 +10,7 @@ import (
 
 // Check returns the invariants that do not hold.
 func (p *Plane) Check() error {
-	errs := []error{p.rows.Check(), p.streams.Check(), p.tenants.Check(), p.checkHeap()}
+	errs := []error{p.rows.Check(), p.streams.Check(), p.tenants.Check(), p.checkHeap(), p.checkLines()}
 	count := map[types.Tenant]tenant{}
 	for at := range p.rows.Capacity() {
 		k, _, taken := p.rows.At(uint32(at))
@@ -66,6 +66,19 @@ func (p *Plane) checkHeap() error {
 		return fmt.Errorf("accounting: A2: %d rows, %d in the heap", p.rows.Len(), p.due.Len())
 	}
 	return p.due.Check(p.before)
+}
+
+func (p *Plane) checkLines() error {
+	errs := []error{p.lines.Check(), p.closing.Check(p.closesBefore)}
+	if p.closing.Len() != p.lines.Len() {
+		errs = append(errs, fmt.Errorf("accounting: A5: %d lines, %d in the heap", p.lines.Len(), p.closing.Len()))
+	}
+	for at := range p.lines.Capacity() {
+		if k, _, taken := p.lines.At(uint32(at)); taken && !isMonth(k.Month) {
+			errs = append(errs, fmt.Errorf("accounting: A5: line %d is of no month", at))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (p *Plane) checkList(of types.Tenant, want uint32) error {

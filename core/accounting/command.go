@@ -54,7 +54,8 @@ type RecordEvents struct {
 	command.Header
 	Events []Event
 
-	repeats int // equal events that Seal removed
+	repeats int  // equal events that Seal removed
+	prepaid bool // its usage is paid in the same step
 }
 
 // Plane is the accounting plane.

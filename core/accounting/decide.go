@@ -14,7 +14,10 @@ import (
 func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
 	switch in := c.(type) {
 	case *RecordEvents:
-		p.decideEvents(at, in, f, reply)
+		in.prepaid = false
+		if report := p.check(at, in, f, reply); reply.Problem == event.None {
+			p.recordEvents(at, in, &report, f, reply)
+		}
 	case *RecordMetered:
 		p.decideMetered(at, in, f, reply)
 	default:
@@ -22,17 +25,21 @@ func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *e
 	}
 }
 
-// decideEvents records the events that are not recorded yet, and a report of how many these are.
-func (p *Plane) decideEvents(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) {
-	report := Report{Caller: in.Caller, Duplicate: uint16(in.repeats)}
+// check finds the events that are not recorded yet, and returns how many these are; or it sets the problem of reply.
+func (p *Plane) check(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) (report Report) {
+	report = Report{Caller: in.Caller, Duplicate: uint16(in.repeats)}
 	var need needs
 	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {
-		return
+		return report
 	}
 	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
-		return
 	}
+	return report
+}
+
+// recordEvents records the events that check found, and the report.
+func (p *Plane) recordEvents(at types.Time, in *RecordEvents, report *Report, f plane.Frame, reply *event.Reply) {
 	reply.Position = p.add(f, in.Tenant, kindReported, report.append(p.payload[:0]))
 	for i := 0; i < len(in.Events); {
 		i = p.addUsage(at, in, i, f)
@@ -86,7 +93,7 @@ func (p *Plane) checkSeries(at types.Time, in *RecordEvents, i, end int, f plane
 		if why := checkTime(at, e.Time); why != event.None {
 			return why, e.Place + 1
 		}
-		k := p.keyOf(at, in.Tenant, e.Time, e.Series.ID)
+		k := p.keyOfEvent(at, in, e)
 		report.Recorded++
 		if k.late {
 			report.Late++
@@ -173,12 +180,12 @@ func (p *Plane) addUsage(at types.Time, in *RecordEvents, i int, f plane.Frame) 
 		return i
 	}
 	first := &in.Events[i]
-	k := p.keyOf(at, in.Tenant, first.Time, first.Series.ID)
+	k := p.keyOfEvent(at, in, first)
 	u := k.usage(&first.Series)
 	b := u.appendPrefix(p.payload[:0])
 	for ; i < len(in.Events) && len(b)+entrySize+recordPrefix <= len(p.payload); i++ {
 		e := &in.Events[i]
-		if e.Series.ID != first.Series.ID || p.fresh[i] && p.keyOf(at, in.Tenant, e.Time, e.Series.ID) != k {
+		if e.Series.ID != first.Series.ID || p.fresh[i] && p.keyOfEvent(at, in, e) != k {
 			break
 		}
 		if p.fresh[i] {

@@ -10,10 +10,12 @@ import (
 
 // The kinds of the plane's records. Their numbers are permanent.
 const (
-	kindReported uint8 = iota // a command recorded events; the usage that it recorded follows in the frame
-	kindUsage                 // events of one row
-	kindSlice                 // a slice was sealed
-	kindMetered               // usage of one row that the node counted itself
+	kindReported   uint8 = iota // a command recorded events; the usage that it recorded follows in the frame
+	kindUsage                   // events of one row
+	kindSlice                   // a slice was sealed
+	kindMetered                 // usage of one row that the node counted itself
+	kindPaid                    // lines after a payment; the report and the usage follow in the frame
+	kindLineClosed              // no usage of the month of a line can be recorded any more
 	numKinds
 )
 
@@ -58,14 +60,14 @@ func parseReport(b []byte) (r Report, ok bool) {
 
 // usage is the payload of a record of usage. All integers are little-endian:
 //
-//	late 1 · from 8 · to 8 · due 8 · dimension 1+n · labels 1+n · entries
+//	flags 1 · from 8 · to 8 · due 8 · dimension 1+n · labels 1+n · entries
 //	entry: name of the event 16 · content 16 · value 8
 //
-// Usage that the node counted itself has value 8 · events 8 in the place of the entries.
+// The flags are 1 for late and 2 for prepaid. Usage that the node counted itself has value 8 · events 8 in the place of the entries.
 type usage struct {
 	window            Window
 	due               types.Time
-	late              bool
+	late, prepaid     bool
 	dimension, labels []byte
 	entries           []byte
 }
@@ -74,14 +76,19 @@ const (
 	usagePrefix = 1 + 3*8 + 1 + 1
 	entrySize   = 16 + 16 + 8
 	countSize   = 8 + 8
+
+	flagLate, flagPrepaid = 1, 2
 )
 
 func (u *usage) appendPrefix(b []byte) []byte {
-	late := byte(0)
+	flags := byte(0)
 	if u.late {
-		late = 1
+		flags |= flagLate
 	}
-	b = append(b, late)
+	if u.prepaid {
+		flags |= flagPrepaid
+	}
+	b = append(b, flags)
 	for _, at := range [...]types.Time{u.window.From, u.window.To, u.due} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 	}
@@ -117,11 +124,11 @@ func parseCount(kind uint8, b []byte) (u usage, c Count, ok bool) {
 
 // parsePrefix reads everything before the entries, which it returns as they are.
 func parsePrefix(b []byte) (u usage, ok bool) {
-	if len(b) < usagePrefix || b[0] > 1 {
+	if len(b) < usagePrefix || b[0] > flagLate|flagPrepaid {
 		return u, false
 	}
 	at := func(i int) types.Time { return types.Time(binary.LittleEndian.Uint64(b[1+8*i:])) }
-	u.late, u.window, u.due = b[0] == 1, Window{at(0), at(1)}, at(2)
+	u.late, u.prepaid, u.window, u.due = b[0]&flagLate > 0, b[0]&flagPrepaid > 0, Window{at(0), at(1)}, at(2)
 	b = b[1+3*8:]
 	if u.dimension, b, ok = cutText(b); !ok {
 		return u, false
@@ -142,12 +149,12 @@ func cutText(b []byte) (text, rest []byte, ok bool) {
 }
 
 func (u *usage) key(t types.Tenant, s *Series) rowKey {
-	return rowKey{tenant: t, window: u.window, due: u.due, late: u.late, series: s.ID}
+	return rowKey{tenant: t, window: u.window, due: u.due, late: u.late, prepaid: u.prepaid, series: s.ID}
 }
 
 // usage is the payload of usage of a row, which is of a series, without entries.
 func (k *rowKey) usage(s *Series) usage {
-	return usage{window: k.window, due: k.due, late: k.late, dimension: s.Dimension, labels: s.Labels}
+	return usage{window: k.window, due: k.due, late: k.late, prepaid: k.prepaid, dimension: s.Dimension, labels: s.Labels}
 }
 
 // sum returns what the entries add up to; false if that is too large.

@@ -5,6 +5,8 @@
 //	             │ duplicate: no effect                        seq 1, 2, 3 … of each stream
 //	             └ late: a row of the next correction
 //
+// The usage of a prepaid tenant is paid as it is recorded: core/flow decides the price, and a line has what is paid.
+//
 // A row is the usage of one series in one window. A stream is a dimension of a tenant: its slices have
 // no gap, and each names the digest of the one before. A sealed slice never changes: usage that comes
 // too late for its window is in a correction, which names that window.
@@ -28,6 +30,7 @@ type Limits struct {
 	Tenants   int // that have a stream
 	TenantRow int // rows of one tenant
 	TenantDim int // streams of one tenant
+	Lines     int // of prepaid usage, of all tenants
 
 	Window time.Duration // length of a window; windows begin at multiples of it since 1970
 	Grace  time.Duration // after the end of a window, until it is sealed
@@ -47,6 +50,7 @@ const (
 //	A2  due is a heap of all rows
 //	A3  the list of a tenant has each of its rows once
 //	A4  the seq of a stream is the number of its slices, and head the digest of the last one
+//	A5  closing is a heap of all lines, and each line is of a month
 type Plane struct {
 	limits  Limits
 	rows    table.Pool[rowKey, Count]
@@ -55,6 +59,8 @@ type Plane struct {
 	due     table.Heap
 	streams table.Pool[streamKey, Stream]
 	tenants table.Pool[types.Tenant, tenant]
+	lines   table.Pool[LineKey, Line]
+	closing table.Heap // of lines
 
 	noting bool // since a savepoint: usage is recorded outside of it
 
@@ -75,13 +81,15 @@ func Spec(l Limits) plane.Spec {
 // Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.PoolBytes[rowKey, Count](l.Rows) + table.SliceBytes[seriesText](l.Rows) + table.SliceBytes[link](l.Rows) +
-		table.HeapBytes(l.Rows) + table.PoolBytes[streamKey, Stream](l.Streams) + table.PoolBytes[types.Tenant, tenant](l.Tenants)
+		table.HeapBytes(l.Rows) + table.PoolBytes[streamKey, Stream](l.Streams) + table.PoolBytes[types.Tenant, tenant](l.Tenants) +
+		table.PoolBytes[LineKey, Line](l.Lines) + table.HeapBytes(l.Lines)
 }
 
 // New returns a plane without usage.
 func New(l Limits, seed types.Hash64) *Plane {
 	return &Plane{limits: l, rows: table.NewPool[rowKey, Count](l.Rows, seed), texts: make([]seriesText, l.Rows), links: make([]link, l.Rows),
-		due: table.NewHeap(l.Rows), streams: table.NewPool[streamKey, Stream](l.Streams, seed), tenants: table.NewPool[types.Tenant, tenant](l.Tenants, seed)}
+		due: table.NewHeap(l.Rows), streams: table.NewPool[streamKey, Stream](l.Streams, seed), tenants: table.NewPool[types.Tenant, tenant](l.Tenants, seed),
+		lines: table.NewPool[LineKey, Line](l.Lines, seed), closing: table.NewHeap(l.Lines)}
 }
 
 // ID is that of the accounting plane.
@@ -120,7 +128,11 @@ func usageBytes(s *Series, entries int) int {
 
 // Hash identifies the state.
 func (p *Plane) Hash() types.Hash64 {
-	return p.rows.Hash().Mix(uint64(p.streams.Hash())).Mix(uint64(p.tenants.Hash()))
+	h := p.rows.Hash().Mix(uint64(p.streams.Hash())).Mix(uint64(p.tenants.Hash()))
+	if p.lines.Len() > 0 { // without lines, as before there were any
+		h = h.Mix(uint64(p.lines.Hash()))
+	}
+	return h
 }
 
 // CopyTo overwrites dst, or returns a new copy.
@@ -140,6 +152,8 @@ func (p *Plane) CopyTo(dst plane.Plane) plane.Plane {
 	p.due.CopyTo(&d.due, used)
 	p.streams.CopyTo(&d.streams)
 	p.tenants.CopyTo(&d.tenants)
+	p.lines.CopyTo(&d.lines)
+	p.closing.CopyTo(&d.closing, p.lines.Capacity())
 	return d
 }
 

@@ -26,6 +26,7 @@ type OpenRow struct {
 	Dimension []byte
 	Window    Window
 	Late      bool // it will be in a correction
+	Prepaid   bool // it was paid when it was recorded
 	Row
 }
 
@@ -35,7 +36,7 @@ func (p *Plane) Open(t types.Tenant, each func(OpenRow) bool) {
 	p.openRows(t, func(place uint32) bool {
 		k, c := p.rows.Row(place)
 		text := &p.texts[place]
-		return each(OpenRow{text.Dimension(), k.window, k.late, Row{text.Labels(), c}})
+		return each(OpenRow{text.Dimension(), k.window, k.late, k.prepaid, Row{text.Labels(), c}})
 	})
 }
 

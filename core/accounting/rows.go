@@ -11,16 +11,20 @@ type Window struct{ From, To types.Time }
 
 // A rowKey identifies the usage of a series in a window until it is sealed.
 type rowKey struct {
-	tenant types.Tenant
-	window Window
-	due    types.Time     // when the row is sealed
-	late   bool           // the row is part of a correction
-	series types.NameHash // of the dimension and the labels
+	tenant  types.Tenant
+	window  Window
+	due     types.Time     // when the row is sealed
+	late    bool           // the row is part of a correction
+	prepaid bool           // it was paid when it was recorded
+	series  types.NameHash // of the dimension and the labels
 }
 
 // HashInto mixes k into h.
 func (k rowKey) HashInto(h types.Hash64) types.Hash64 {
 	h = k.tenant.HashInto(h).Mix(uint64(k.window.From)).Mix(uint64(k.window.To)).Mix(uint64(k.due)).MixBool(k.late)
+	if k.prepaid { // without it, as before there were prepaid rows
+		h = h.Mix(1)
+	}
 	return k.series.HashInto(h)
 }
 
@@ -113,6 +117,8 @@ func (p *Plane) compareSlices(a, b uint32) int {
 	switch {
 	case ka.late != kb.late:
 		return sign(kb.late)
+	case ka.prepaid != kb.prepaid:
+		return sign(kb.prepaid)
 	case ka.window.From != kb.window.From:
 		return sign(ka.window.From < kb.window.From)
 	case ka.window.To != kb.window.To:

@@ -29,11 +29,39 @@ func (d Digest) HashInto(h types.Hash64) types.Hash64 {
 type SliceKind uint8
 
 const (
-	SliceUsage      SliceKind = iota + 1 // usage that came before its window was sealed
-	SliceCorrection                      // usage that came after
+	SliceUsage             SliceKind = iota + 1 // usage that came before its window was sealed
+	SliceCorrection                             // usage that came after
+	SlicePrepaid                                // as SliceUsage, and paid when it was recorded
+	SlicePrepaidCorrection                      // as SliceCorrection, and paid when it was recorded
+	numSliceKinds
 )
 
-func (k SliceKind) String() string { return [...]string{"", "usage", "correction"}[k] }
+// SliceKinds returns all kinds.
+func SliceKinds() [4]SliceKind {
+	return [...]SliceKind{SliceUsage, SliceCorrection, SlicePrepaid, SlicePrepaidCorrection}
+}
+
+// sliceKind returns the kind of a slice of rows.
+func sliceKind(late, prepaid bool) SliceKind {
+	k := SliceUsage
+	if late {
+		k = SliceCorrection
+	}
+	if prepaid {
+		k += SlicePrepaid - SliceUsage
+	}
+	return k
+}
+
+// IsLate reports whether the usage came after its window was sealed.
+func (k SliceKind) IsLate() bool { return k == SliceCorrection || k == SlicePrepaidCorrection }
+
+// IsPrepaid reports whether the usage was paid when it was recorded.
+func (k SliceKind) IsPrepaid() bool { return k >= SlicePrepaid }
+
+func (k SliceKind) String() string {
+	return [...]string{"", "usage", "correction", "prepaid", "prepaid_correction"}[k]
+}
 
 // A Slice is sealed usage of a stream in a window. A window with more rows than a slice takes has several slices.
 type Slice struct {
@@ -78,8 +106,8 @@ func (s *Slice) check() error {
 	switch {
 	case s.Seq == 0:
 		return &FieldError{"seq", "must be at least 1"}
-	case s.Kind != SliceUsage && s.Kind != SliceCorrection:
-		return &FieldError{"kind", "must be usage or correction"}
+	case s.Kind == 0 || s.Kind >= numSliceKinds:
+		return &FieldError{"kind", "must be usage, correction, prepaid or prepaid_correction"}
 	case s.Window.From < 0 || s.Window.From >= s.Window.To:
 		return &FieldError{"window_to", "must be after window_from"}
 	case (s.Seq == 1) != (s.Previous == Digest{}):

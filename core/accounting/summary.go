@@ -56,6 +56,7 @@ type Sum struct {
 	Total     types.Amount
 	Late      types.Amount // of Total: came after the seal of its window
 	Open      types.Amount // of Total: is not sealed yet
+	Prepaid   types.Amount // of Total: was paid when it was recorded
 	Events    uint64
 }
 
@@ -74,14 +75,19 @@ func NewSummary(by Grouping) *Summary { return &Summary{by: by, at: map[string]i
 // AddSlice adds the rows of a slice.
 func (s *Summary) AddSlice(of *Slice) {
 	for _, r := range of.Rows {
-		s.add(of.Dimension, of.Window, r, of.Kind == SliceCorrection, false)
+		s.add(of.Dimension, of.Window, r, traits{late: of.Kind.IsLate(), prepaid: of.Kind.IsPrepaid()})
 	}
 }
 
 // AddOpen adds usage that is not sealed.
-func (s *Summary) AddOpen(r *OpenRow) { s.add(r.Dimension, r.Window, r.Row, r.Late, true) }
+func (s *Summary) AddOpen(r *OpenRow) {
+	s.add(r.Dimension, r.Window, r.Row, traits{r.Late, true, r.Prepaid})
+}
 
-func (s *Summary) add(dimension []byte, w Window, r Row, late, open bool) {
+// traits are what is known of a row.
+type traits struct{ late, open, prepaid bool }
+
+func (s *Summary) add(dimension []byte, w Window, r Row, is traits) {
 	if !s.by.Window {
 		w = Window{}
 	}
@@ -99,11 +105,14 @@ func (s *Summary) add(dimension []byte, w Window, r Row, late, open bool) {
 	}
 	sum, value := &s.sums[place], types.Amount{Lo: r.Value}
 	sum.Total, _ = sum.Total.Add(value)
-	if late {
+	if is.late {
 		sum.Late, _ = sum.Late.Add(value)
 	}
-	if open {
+	if is.open {
 		sum.Open, _ = sum.Open.Add(value)
+	}
+	if is.prepaid {
+		sum.Prepaid, _ = sum.Prepaid.Add(value)
 	}
 	sum.Events += r.Events
 }

@@ -149,7 +149,7 @@ func (v *VerifiedStream) count(s *Slice) {
 	v.Window = Window{min(v.Window.From, s.Window.From), max(v.Window.To, s.Window.To)}
 	for _, r := range s.Rows {
 		v.Total, _ = v.Total.Add(types.Amount{Lo: r.Value})
-		if s.Kind == SliceCorrection {
+		if s.Kind.IsLate() {
 			v.Late, _ = v.Late.Add(types.Amount{Lo: r.Value})
 		}
 		v.Events += r.Events

@@ -171,7 +171,7 @@ func TestVerifyNamesField(t *testing.T) {
 		"seq 0":               {"seq", func(s *accounting.Slice) { s.Seq = 0 }},
 		"seq 1":               {"previous", func(s *accounting.Slice) { s.Seq = 1 }},
 		"kind":                {"digest", func(s *accounting.Slice) { s.Kind = accounting.SliceCorrection }},
-		"unknown kind":        {"kind", func(s *accounting.Slice) { s.Kind = 3 }},
+		"unknown kind":        {"kind", func(s *accounting.Slice) { s.Kind = 5 }},
 		"from":                {"digest", func(s *accounting.Slice) { s.Window.From++ }},
 		"to":                  {"digest", func(s *accounting.Slice) { s.Window.To++ }},
 		"to before from":      {"window_to", func(s *accounting.Slice) { s.Window.To = s.Window.From }},

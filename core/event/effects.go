@@ -35,6 +35,8 @@ type (
 		Item     uint16      // of a batch: the item with the problem, from 1; 0: none
 		Replayed bool        // the record is older than the request
 		Shortage Shortage    // for UsageCapacity and, of objects, CapacityExceeded
+
+		Shortfall Shortfall // for PrepaidExceeded
 	}
 
 	// A ServiceCommand starts or stops a service.
@@ -67,7 +69,7 @@ func (e *Effects) Reset() {
 // HashInto mixes r into h.
 func (r Reply) HashInto(h types.Hash64) types.Hash64 {
 	h = r.Position.HashInto(h.Mix(uint64(r.Ticket)).Mix(uint64(r.After)))
-	return r.Shortage.HashInto(h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed))
+	return r.Shortfall.HashInto(r.Shortage.HashInto(h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed)))
 }
 
 // Status is the state of the node, published after each turn.

@@ -18,6 +18,17 @@ func (s Shortage) HashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(s.Limit)).Mix(uint64(s.Needed)).Mix(uint64(s.Left))
 }
 
+// A Shortfall is what an account lacks to pay. Its zero value lacks nothing.
+type Shortfall struct {
+	Asset  uint16       // of the terms of the command, from 1
+	Amount types.Amount // minor units
+}
+
+// HashInto mixes s into h.
+func (s Shortfall) HashInto(h types.Hash64) types.Hash64 {
+	return s.Amount.HashInto(h.Mix(uint64(s.Asset)))
+}
+
 // A Limit is a limit on rows of the state.
 type Limit uint8
 
@@ -28,6 +39,7 @@ const (
 	UsageTenantDimensions
 	UsageStreams
 	UsageTenants
+	UsageLines
 	StorageTenantBuckets
 	StorageBuckets
 	StorageTenantUploads
@@ -59,6 +71,7 @@ func (l Limit) text() limitText {
 		UsageTenantDimensions: {"accounting.max_dimensions_per_tenant", "dimensions of the tenant", "", noEvent},
 		UsageStreams:          {"accounting.streams", "dimensions of all tenants", "", noEvent},
 		UsageTenants:          {"wallet.limits.tenants", "tenants with usage", "", noEvent},
+		UsageLines:            {"accounting.max_prepaid_lines", "prices and months of prepaid usage of all tenants", ", until a month is 36 days over", noEvent},
 		StorageTenantBuckets:  {"storage.tenant_buckets", "buckets of the tenant", "", noWrite},
 		StorageBuckets:        {"storage.buckets", "buckets of all tenants", "", noWrite},
 		StorageTenantUploads:  {"storage.multipart.tenant_uploads", "uploads in parts of the tenant", ", until uploads are completed or aborted", noWrite},

@@ -5,6 +5,8 @@
 //	                                    └── fails ──► Cancel ──► release of the hold
 //
 // If a crash interrupts an upload, the hold expires.
+//
+//	PrepaidEvents ──► transfers of the price ──► usage, and the lines that have paid
 package flow
 
 import (
@@ -218,9 +220,13 @@ func (p *Paid) put(at types.Time, c *PaidPut, f plane.Frame, reply *event.Reply)
 	reply.Position = put
 }
 
-// decideMoney lets the wallet decide. A rejection that it recorded is a problem as well.
 func (p *Paid) decideMoney(at types.Time, f plane.Frame, reply *event.Reply) {
-	p.wallet.Decide(at, &p.request, f, reply)
+	decideMoney(p.wallet, &p.request, at, f, reply)
+}
+
+// decideMoney lets a wallet decide. A rejection that it recorded is a problem as well.
+func decideMoney(w *wallet.Wallet, in *event.Request, at types.Time, f plane.Frame, reply *event.Reply) {
+	w.Decide(at, in, f, reply)
 	if r := f.Record(); reply.Problem == event.None && r.Kind == record.Rejected {
 		reply.Position, reply.Problem = types.Position{}, r.Problem
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/event"
@@ -16,6 +17,7 @@ import (
 	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
 	"macronode/core/plane"
+	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/storage"
 	"macronode/core/types"
@@ -39,7 +41,8 @@ func limits() state.Limits {
 			MaxAmount: types.MinorUnits(1 << 40), MaxDailyDebit: types.MinorUnits(1 << 40), MaxDailyIssue: types.MinorUnits(1 << 40)},
 		Idempotency: idempotency.Limits{Keys: 4096, PerTenant: 4096, Tenants: 2, TTL: time.Hour}, Keys: 8,
 		Planes: []plane.Spec{storage.Spec(storage.Limits{Objects: 9, Holdings: 9, Buckets: 4, Uploads: 2, Parts: 4, TenantBuckets: 4, TenantUploads: 2, TenantParts: 4,
-			TenantQuota: storage.Usage{Bytes: quota, Objects: 9}, BucketQuota: storage.Usage{Bytes: quota, Objects: 9}})},
+			TenantQuota: storage.Usage{Bytes: quota, Objects: 9}, BucketQuota: storage.Usage{Bytes: quota, Objects: 9}}),
+			accounting.Spec(accounting.Limits{Rows: 400, Streams: 8, Tenants: 2, TenantRow: 400, TenantDim: 8, Lines: maxLines, Window: window, Grace: grace})},
 	}
 }
 
@@ -68,17 +71,15 @@ type system struct {
 	holds   []hold
 	stored  map[string]int // the object of a name
 	seen    map[string]bool
+	each    func(*record.Record) // is called with each record
+	size    int                  // bytes of all frames
 }
 
-func newSystem(t *rapid.T, seen map[string]bool) *system {
-	s := &system{T: t, now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, view: state.New(limits(), 2), stored: map[string]int{}, seen: seen}
-	s.node = node.New(node.Config{State: limits(), Price: price, MaxHeldReplies: 64, MaxReplayWaiters: 16, MaxHeldPerTenant: 64, MaxUnsyncedBytes: 1 << 20, CommitTimeout: time.Hour,
-		StallThreshold: time.Hour, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Second, StartTimeout: time.Hour,
-		Drain: drain.Times{Drain: time.Second, Abort: time.Second}}, state.New(limits(), 1), s.now.Mono, types.NewRand(1))
-	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
-	for c := range types.NumServices {
-		s.step(event.ServiceUp{Service: c})
-	}
+func newSystem(t *rapid.T, seen map[string]bool) *system { return newSystemOf(t, seen, limits()) }
+
+func newSystemOf(t *rapid.T, seen map[string]bool, limits state.Limits) *system {
+	s := &system{T: t, now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, view: state.New(limits, 2), stored: map[string]int{}, seen: seen}
+	s.boot(limits, state.New(limits, 1))
 	for i := range keys {
 		if s.step(&event.CreateKey{Caller: keys[0].ID * types.KeyID(min(i, 1)), Tenant: 1, Key: keys[i]}); s.reply.Problem != event.None {
 			s.Fatal(s.reply.Problem.Code())
@@ -89,6 +90,17 @@ func newSystem(t *rapid.T, seen map[string]bool) *system {
 		s.Fatal(r.Problem.Code())
 	}
 	return s
+}
+
+// boot starts a node with a state.
+func (s *system) boot(limits state.Limits, st state.State) {
+	s.node = node.New(node.Config{State: limits, Price: price, MaxHeldReplies: 64, MaxReplayWaiters: 16, MaxHeldPerTenant: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: time.Hour,
+		StallThreshold: time.Hour, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Second, StartTimeout: time.Hour,
+		Drain: drain.Times{Drain: time.Second, Abort: time.Second}}, st, s.now.Mono, types.NewRand(1))
+	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	for c := range types.NumServices {
+		s.step(event.ServiceUp{Service: c})
+	}
 }
 
 // head is that of a command of the key that may only store.
@@ -117,7 +129,12 @@ func (s *system) step(in event.Event) {
 		for _, f := range s.out.Frames {
 			s.frames++
 			s.bytes += uint64(f.Len)
-			if err := s.view.Fold(bytes.Clone(s.out.Body(f)), nil); err != nil {
+			s.size += int(f.Len)
+			if err := s.view.Fold(bytes.Clone(s.out.Body(f)), func(_ types.Position, r *record.Record) {
+				if s.each != nil {
+					s.each(r)
+				}
+			}); err != nil {
 				s.Fatal(err)
 			}
 		}

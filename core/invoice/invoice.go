@@ -6,6 +6,8 @@
 // The charge of a slice is the amount of all parts up to the slice, less the amount of those before it, in the order
 // of seq. So the charges of a line add up to its amount, without a difference of rounding. A later correction has a
 // higher seq, so it changes no earlier charge.
+//
+// Prepaid usage has lines of its own. It was paid when it was recorded, so it is in no total and has no charge.
 package invoice
 
 import (
@@ -39,7 +41,7 @@ type Builder struct {
 	tenant   types.Tenant
 	period   accounting.Window
 	prices   pricing.List
-	parts    [][]part // of each price
+	parts    [][]part // of each price, for postpaid usage and then for prepaid usage
 	unpriced []Unpriced
 	ranges   []Range
 	count    int // of all parts
@@ -62,7 +64,7 @@ type Unpriced struct {
 
 // New returns a builder without slices. The prices are valid.
 func New(t types.Tenant, period accounting.Window, prices pricing.List) *Builder {
-	return &Builder{tenant: t, period: period, prices: prices, parts: make([][]part, len(prices))}
+	return &Builder{tenant: t, period: period, prices: prices, parts: make([][]part, 2*len(prices))}
 }
 
 // Add adds a slice, which a Verifier has accepted. A slice of a window that does not begin in the period is ignored.
@@ -82,7 +84,7 @@ func (b *Builder) Add(s *accounting.Slice) error {
 		if p.Dimension != string(s.Dimension) {
 			continue
 		}
-		of, matches := part{seq: s.Seq, digest: s.Digest, late: s.Kind == accounting.SliceCorrection, window: s.Window}, false
+		of, matches := part{seq: s.Seq, digest: s.Digest, late: s.Kind.IsLate(), window: s.Window}, false
 		for j, r := range s.Rows {
 			if p.Matches(r.Labels) {
 				of.units, _ = of.units.Add(types.MinorUnits(r.Value))
@@ -90,7 +92,11 @@ func (b *Builder) Add(s *accounting.Slice) error {
 			}
 		}
 		if matches {
-			b.parts[i] = append(b.parts[i], of)
+			at := i
+			if s.Kind.IsPrepaid() {
+				at += len(b.prices)
+			}
+			b.parts[at] = append(b.parts[at], of)
 			b.count++
 		}
 	}
@@ -114,6 +120,7 @@ func (b *Builder) addUnpriced(dimension []byte, units types.Amount) {
 // A Line is what the usage of a price costs.
 type Line struct {
 	Price       *pricing.Price
+	Prepaid     bool              // Amount was paid when the usage was recorded
 	Slices      uint64            // with usage of the price
 	First, Last uint64            // their lowest and highest seq
 	Head        accounting.Digest // of the slice Last
@@ -144,8 +151,9 @@ type Invoice struct {
 	Tenant   types.Tenant
 	Period   accounting.Window // of the begins of windows
 	Prices   pricing.List
-	Lines    []Line     // in the order of the prices, those with usage
-	Totals   []Total    // by asset
+	Lines    []Line     // in the order of the prices, those with usage; prepaid ones come last
+	Prepaid  []Total    // of the prepaid lines, by asset
+	Totals   []Total    // of all other lines, by asset
 	Unpriced []Unpriced // by dimension
 	Charges  []Charge   // by dimension, asset and seq
 	Ranges   []Range    // of all slices of the period, by dimension
@@ -158,7 +166,7 @@ func (b *Builder) Invoice() (v Invoice, err error) {
 	slices.SortFunc(v.Ranges, func(a, b Range) int { return cmp.Compare(a.Dimension, b.Dimension) })
 	slices.SortFunc(v.Unpriced, func(a, b Unpriced) int { return cmp.Compare(a.Dimension, b.Dimension) })
 	var steps []step
-	for i := range b.prices {
+	for i := range b.parts {
 		if len(b.parts[i]) == 0 {
 			continue
 		}
@@ -166,21 +174,29 @@ func (b *Builder) Invoice() (v Invoice, err error) {
 		if err != nil {
 			return v, err
 		}
-		v.Lines, steps = append(v.Lines, l), append(steps, of...)
-		v.addTotal(l.Price.Asset, l.Amount)
+		v.Lines = append(v.Lines, l)
+		if l.Prepaid {
+			v.Prepaid = addTotal(v.Prepaid, l.Price.Asset, l.Amount)
+			continue
+		}
+		steps = append(steps, of...)
+		v.Totals = addTotal(v.Totals, l.Price.Asset, l.Amount)
 	}
-	slices.SortFunc(v.Totals, func(a, b Total) int { return cmp.Compare(a.Asset, b.Asset) })
+	for _, all := range [...][]Total{v.Totals, v.Prepaid} {
+		slices.SortFunc(all, func(a, b Total) int { return cmp.Compare(a.Asset, b.Asset) })
+	}
 	v.Charges = charges(steps)
 	return v, nil
 }
 
-func (v *Invoice) addTotal(asset string, amount types.Amount) {
-	at := slices.IndexFunc(v.Totals, func(t Total) bool { return t.Asset == asset })
+func addTotal(all []Total, asset string, amount types.Amount) []Total {
+	at := slices.IndexFunc(all, func(t Total) bool { return t.Asset == asset })
 	if at < 0 {
-		at = len(v.Totals)
-		v.Totals = append(v.Totals, Total{Asset: asset})
+		at = len(all)
+		all = append(all, Total{Asset: asset})
 	}
-	v.Totals[at].Amount, _ = v.Totals[at].Amount.Add(amount)
+	all[at].Amount, _ = all[at].Amount.Add(amount)
+	return all
 }
 
 // A step is how a slice changes the amount of a line.
@@ -189,11 +205,11 @@ type step struct {
 	before, after types.Amount
 }
 
-// line returns the line of the price at an index, and its steps in the order of seq.
+// line returns the line of the parts at an index, and its steps in the order of seq.
 func (b *Builder) line(at int) (l Line, steps []step, err error) {
 	parts := b.parts[at]
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.seq, b.seq) })
-	l = Line{Price: &b.prices[at], Slices: uint64(len(parts)), First: parts[0].seq}
+	l = Line{Price: &b.prices[at%len(b.prices)], Prepaid: at >= len(b.prices), Slices: uint64(len(parts)), First: parts[0].seq}
 	seen := map[accounting.Window]bool{}
 	for i := range parts {
 		p := &parts[i]

@@ -43,6 +43,9 @@ func anySlices(t *rapid.T, dimension string) (all []accounting.Slice) {
 		if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 			s.Kind, at = accounting.SliceCorrection, rapid.IntRange(0, i).Draw(t, "window")
 		}
+		if rapid.IntRange(0, 3).Draw(t, "prepaid") == 0 {
+			s.Kind += accounting.SlicePrepaid - accounting.SliceUsage
+		}
 		s.Window = accounting.Window{From: types.Time(at * minute), To: types.Time((at + 1) * minute)}
 		for _, labels := range []string{"service=search", "service=shop"} {
 			if rapid.Bool().Draw(t, labels) {
@@ -105,9 +108,9 @@ func TestChargesAddUp(t *testing.T) {
 			units, late, windows := uint64(0), uint64(0), map[accounting.Window]bool{}
 			for _, s := range all {
 				for _, r := range s.Rows {
-					if s.Window.From >= period.From && s.Window.From < period.To && l.Price.Dimension == string(s.Dimension) && l.Price.Matches(r.Labels) {
+					if s.Window.From >= period.From && s.Window.From < period.To && l.Price.Dimension == string(s.Dimension) && l.Price.Matches(r.Labels) && l.Prepaid == s.Kind.IsPrepaid() {
 						units, windows[s.Window] = units+r.Value, true
-						if s.Kind == accounting.SliceCorrection {
+						if s.Kind.IsLate() {
 							late += r.Value
 						}
 					}

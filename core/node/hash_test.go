@@ -20,7 +20,7 @@ func TestHashForgetsNothing(t *testing.T) {
 		"config: what a node is made with, not what it is in",
 		"rec: of the step at hand, filled anew by each", "frameOpen: of the step at hand", "state.batch: of the open frame alone", "state.rec: of the fold at hand, filled anew by each",
 		"held.policy: what a queue is made with", "held.head: where in the ring, not what",
-		"state.Wallet: held to it in its own package", "state.planes[]: the wallet is the only one", "frame: of the step at hand", "answer: of the step at hand", "paid: of the step at hand", "state.Idempotency: held to it in its own room", "state.Keys: held to it in its own room",
+		"state.Wallet: held to it in its own package", "state.planes[]: the wallet is the only one", "frame: of the step at hand", "answer: of the step at hand", "paid: of the step at hand", "prepaid: of the step at hand", "state.Idempotency: held to it in its own room", "state.Keys: held to it in its own room",
 		"quota: held to it in its own room", "admission: held to it in its own room", "upstreams: held to it in its own room",
 		"drain.times: what a drain is made with",
 		"heldByTenant.index: where rows are found, which Check holds", "heldByTenant.rows: held by their sum", "heldByTenant.seed: places rows",

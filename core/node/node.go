@@ -78,6 +78,8 @@ type Node struct {
 	frame  frame         // scratch of a step: the frame as its plane sees it
 	answer event.Reply   // scratch of a step: the reply to its command
 	paid   flow.Paid     // scratch of a step: the price is part of the configuration
+
+	prepaid flow.Prepaid // scratch of a step
 }
 
 // scalars are the fields that CopyTo copies by assignment: they own no memory.

@@ -17,6 +17,8 @@ func (n *Node) command(now types.Now, at types.Time, c command.Command, out *eve
 	p := n.state.Plane(c.Plane())
 	if paid := n.paid.Over(c, p, n.state.Wallet); paid != nil {
 		p = paid
+	} else if prepaid := n.prepaid.Over(c, p, n.state.Wallet); prepaid != nil {
+		p = prepaid
 	}
 	n.answer = event.Reply{Ticket: in.Ticket, Problem: n.precheck(at, p, c)}
 	if n.answer.Problem == event.None {

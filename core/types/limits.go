@@ -16,7 +16,7 @@ const (
 	MaxDepth               = 8         // of a JSON body; the types of today are not deeper than 1
 	MaxRecord              = 1152      // bytes of one record
 	MaxPlaneRecord         = 6 << 10   // bytes of one record of a plane other than the wallet
-	MaxRecords             = 1040      // records of one frame: a batch of 1,000 items or 1,024 events, and the records beside it
+	MaxRecords             = 1120      // records of one frame: a batch of 1,000 items or 1,024 events, and the records beside it
 	MaxItems               = 1000      // operations of one batch
 	MaxHolds               = 1024      // active holds of one account
 	MaxExpiriesPerStep     = 16        // expired holds that one step ends in addition to its work

@@ -49,7 +49,7 @@ type row struct {
 	tenant            types.Tenant
 	dimension, labels string
 	from, to, due     int64
-	late              bool
+	late, prepaid     bool
 	value             uint64
 	events            int
 }
@@ -60,6 +60,7 @@ type Slice struct {
 	Dimension string
 	Seq       int
 	Late      bool
+	Prepaid   bool
 	From, To  int64
 	Rows      []Row
 }
@@ -96,6 +97,15 @@ type Counts struct{ Recorded, Duplicate, Late int }
 
 // Record counts events at a time. If there are problems, it counts none of them and returns all problems.
 func (b *Book) Record(at int64, t types.Tenant, events []Event) (problems []Outcome, n Counts) {
+	return b.record(at, t, events, false)
+}
+
+// RecordPrepaid is Record for events that are paid.
+func (b *Book) RecordPrepaid(at int64, t types.Tenant, events []Event) (problems []Outcome, n Counts) {
+	return b.record(at, t, events, true)
+}
+
+func (b *Book) record(at int64, t types.Tenant, events []Event, prepaid bool) (problems []Outcome, n Counts) {
 	next := &Book{b.Limits, b.Slices, slices.Clone(b.seen), slices.Clone(b.open), slices.Clone(b.streams)}
 	for _, e := range events {
 		if i := slices.IndexFunc(next.seen, func(s seen) bool { return s.tenant == t && s.event.ID == e.ID }); i >= 0 {
@@ -115,7 +125,7 @@ func (b *Book) Record(at int64, t types.Tenant, events []Event) (problems []Outc
 			continue
 		}
 		n.Recorded++
-		if next.place(at, e.Time, row{tenant: t, dimension: e.Dimension, labels: e.Labels, value: e.Value, events: 1}) {
+		if next.place(at, e.Time, row{tenant: t, dimension: e.Dimension, labels: e.Labels, value: e.Value, events: 1, prepaid: prepaid}) {
 			n.Late++
 		}
 	}
@@ -237,18 +247,18 @@ func (b *Book) Seal(at int64, most int) []Slice {
 		return r.due <= at
 	})
 	slices.SortStableFunc(due, func(a, b row) int {
-		late := func(r row) int {
-			if r.late {
+		number := func(is bool) int {
+			if is {
 				return 1
 			}
 			return 0
 		}
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.dimension, b.dimension), cmp.Compare(late(a), late(b)),
+		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.dimension, b.dimension), cmp.Compare(number(a.late), number(b.late)), cmp.Compare(number(a.prepaid), number(b.prepaid)),
 			cmp.Compare(a.from, b.from), cmp.Compare(a.labels, b.labels))
 	})
 	var last row
 	for _, r := range due {
-		slice := func(r row) row { return row{r.tenant, r.dimension, "", r.from, r.to, r.due, r.late, 0, 0} }
+		slice := func(r row) row { return row{r.tenant, r.dimension, "", r.from, r.to, r.due, r.late, r.prepaid, 0, 0} }
 		n := len(b.Slices)
 		fresh := n == before || slice(r) != slice(last)
 		if !fresh {
@@ -270,7 +280,7 @@ func (b *Book) Seal(at int64, most int) []Slice {
 				seq++
 			}
 		}
-		b.Slices = append(b.Slices, Slice{r.tenant, r.dimension, seq, r.late, r.from, r.to, []Row{{r.labels, r.value, r.events}}})
+		b.Slices = append(b.Slices, Slice{r.tenant, r.dimension, seq, r.late, r.prepaid, r.from, r.to, []Row{{r.labels, r.value, r.events}}})
 	}
 	return b.Slices[before:]
 }

@@ -431,14 +431,20 @@ func (e UsagePageGroup) Valid() bool {
 
 // Defines values for UsageSliceKind.
 const (
-	UsageSliceKindCorrection UsageSliceKind = "correction"
-	UsageSliceKindUsage      UsageSliceKind = "usage"
+	UsageSliceKindCorrection        UsageSliceKind = "correction"
+	UsageSliceKindPrepaid           UsageSliceKind = "prepaid"
+	UsageSliceKindPrepaidCorrection UsageSliceKind = "prepaid_correction"
+	UsageSliceKindUsage             UsageSliceKind = "usage"
 )
 
 // Valid indicates whether the value is a known member of the UsageSliceKind enum.
 func (e UsageSliceKind) Valid() bool {
 	switch e {
 	case UsageSliceKindCorrection:
+		return true
+	case UsageSliceKindPrepaid:
+		return true
+	case UsageSliceKindPrepaidCorrection:
 		return true
 	case UsageSliceKindUsage:
 		return true
@@ -1103,6 +1109,7 @@ type Patterns = []Pattern
 
 // Problem RFC 9457.
 type Problem struct {
+	Asset      Asset       `json:"asset,omitempty,omitzero"`
 	Code       ProblemCode `json:"code"`
 	DecisionID DecisionID  `json:"decision_id"`
 	Detail     string      `json:"detail"`
@@ -1112,6 +1119,9 @@ type Problem struct {
 
 	// Index For a batch: the failing item.
 	Index int `json:"index,omitempty,omitzero"`
+
+	// MissingMinor Minor units, or 0.
+	MissingMinor Quantity `json:"missing_minor,omitempty,omitzero"`
 
 	// Retryable A retry with the same idempotency key may succeed.
 	Retryable bool   `json:"retryable"`
@@ -1397,6 +1407,9 @@ type UsageSum struct {
 	// Open Of value: is not sealed yet.
 	Open string `json:"open"`
 
+	// Prepaid Of value: was paid when it was recorded. Absent: nothing.
+	Prepaid string `json:"prepaid,omitempty,omitzero"`
+
 	// Value Usage in units of the dimension.
 	Value      string `json:"value"`
 	WindowFrom Stamp  `json:"window_from,omitempty,omitzero"`
@@ -1495,6 +1508,9 @@ type PaymentRequired = Problem
 
 // PreconditionFailed RFC 9457.
 type PreconditionFailed = Problem
+
+// PrepaidExceeded RFC 9457.
+type PrepaidExceeded = Problem
 
 // QuotaExceeded RFC 9457.
 type QuotaExceeded = Problem
@@ -2484,7 +2500,7 @@ type ClientInterface interface {
 
 	// RecordUsageWithBody Record usage events
 	//
-	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2493,7 +2509,7 @@ type ClientInterface interface {
 
 	// RecordUsageWithApplicationCloudeventsPlusJSONBody Record usage events
 	//
-	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 	//
 	// Takes a body of the `application/cloudevents+json` content type.
 	//
@@ -2502,7 +2518,7 @@ type ClientInterface interface {
 
 	// RecordUsageWithApplicationCloudeventsBatchPlusJSONBody Record usage events
 	//
-	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 	//
 	// Takes a body of the `application/cloudevents-batch+json` content type.
 	//
@@ -2511,7 +2527,7 @@ type ClientInterface interface {
 
 	// RecordUsage Record usage events
 	//
-	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+	// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3267,7 +3283,7 @@ func (c *Client) Usage(ctx context.Context, params *UsageParams, reqEditors ...R
 
 // RecordUsageWithBody Record usage events
 //
-// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3286,7 +3302,7 @@ func (c *Client) RecordUsageWithBody(ctx context.Context, params *RecordUsagePar
 
 // RecordUsageWithApplicationCloudeventsPlusJSONBody Record usage events
 //
-// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 //
 // Takes a body of the `application/cloudevents+json` content type.
 //
@@ -3305,7 +3321,7 @@ func (c *Client) RecordUsageWithApplicationCloudeventsPlusJSONBody(ctx context.C
 
 // RecordUsageWithApplicationCloudeventsBatchPlusJSONBody Record usage events
 //
-// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 //
 // Takes a body of the `application/cloudevents-batch+json` content type.
 //
@@ -3324,7 +3340,7 @@ func (c *Client) RecordUsageWithApplicationCloudeventsBatchPlusJSONBody(ctx cont
 
 // RecordUsage Record usage events
 //
-// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried.
+// Needs the scope meter. All events of the request are recorded, or none. Each event counts once, however often it is sent, so every request can be retried. If the tenant is prepaid, the events are paid as they are recorded.
 //
 // Takes a body of the `application/json` content type.
 //

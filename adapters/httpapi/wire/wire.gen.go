@@ -420,14 +420,20 @@ func (e UsagePageGroup) Valid() bool {
 
 // Defines values for UsageSliceKind.
 const (
-	UsageSliceKindCorrection UsageSliceKind = "correction"
-	UsageSliceKindUsage      UsageSliceKind = "usage"
+	UsageSliceKindCorrection        UsageSliceKind = "correction"
+	UsageSliceKindPrepaid           UsageSliceKind = "prepaid"
+	UsageSliceKindPrepaidCorrection UsageSliceKind = "prepaid_correction"
+	UsageSliceKindUsage             UsageSliceKind = "usage"
 )
 
 // Valid indicates whether the value is a known member of the UsageSliceKind enum.
 func (e UsageSliceKind) Valid() bool {
 	switch e {
 	case UsageSliceKindCorrection:
+		return true
+	case UsageSliceKindPrepaid:
+		return true
+	case UsageSliceKindPrepaidCorrection:
 		return true
 	case UsageSliceKindUsage:
 		return true
@@ -1100,6 +1106,8 @@ type Patterns = []Pattern
 
 // Problem RFC 9457.
 type Problem struct {
+	// Asset For insufficient_funds of prepaid usage: the asset that the account lacks.
+	Asset      *Asset      `json:"asset,omitempty"`
 	Code       ProblemCode `json:"code"`
 	DecisionId DecisionID  `json:"decision_id"`
 	Detail     string      `json:"detail"`
@@ -1109,6 +1117,9 @@ type Problem struct {
 
 	// Index For a batch: the failing item.
 	Index *int `json:"index,omitempty"`
+
+	// MissingMinor For insufficient_funds of prepaid usage: the price less the available balance, in minor units.
+	MissingMinor *Quantity `json:"missing_minor,omitempty"`
 
 	// Retryable A retry with the same idempotency key may succeed.
 	Retryable bool   `json:"retryable"`
@@ -1398,6 +1409,9 @@ type UsageSum struct {
 	// Open Of value: is not sealed yet.
 	Open string `json:"open"`
 
+	// Prepaid Of value: was paid when it was recorded. Absent: nothing.
+	Prepaid *string `json:"prepaid,omitempty"`
+
 	// Value Usage in units of the dimension.
 	Value      string `json:"value"`
 	WindowFrom *Stamp `json:"window_from,omitempty"`
@@ -1496,6 +1510,9 @@ type PaymentRequired = Problem
 
 // PreconditionFailed RFC 9457.
 type PreconditionFailed = Problem
+
+// PrepaidExceeded RFC 9457.
+type PrepaidExceeded = Problem
 
 // QuotaExceeded RFC 9457.
 type QuotaExceeded = Problem

@@ -17,13 +17,15 @@ type Invoice struct {
 	SealedTo string     `json:"sealed_to"` // windows that begin before it are in the invoice
 	Prices   string     `json:"prices"`    // digest of the price list
 	Lines    []Line     `json:"lines"`
-	Totals   []Total    `json:"totals"`
+	Totals   []Total    `json:"totals"`           // to be paid
+	Prepaid  []Total    `json:"prepaid,omitzero"` // paid as the usage was recorded
 	Unpriced []Unpriced `json:"unpriced,omitzero"`
 }
 
 // A Line is the text of a line.
 type Line struct {
 	Price    Price  `json:"price"`
+	Prepaid  bool   `json:"prepaid,omitzero"`
 	Slices   uint64 `json:"slices"`
 	First    uint64 `json:"first_seq"`
 	Last     uint64 `json:"last_seq"`
@@ -53,10 +55,13 @@ func NewInvoice(v *invoice.Invoice, to types.Time) Invoice {
 		Prices: v.Prices.Digest().String(), Lines: []Line{}, Totals: []Total{}}
 	for i := range v.Lines {
 		l := &v.Lines[i]
-		t.Lines = append(t.Lines, Line{NewPrice(l.Price), l.Slices, l.First, l.Last, l.Head.String(), l.Windows, l.Units.String(), l.Late.String(), l.Amount.String()})
+		t.Lines = append(t.Lines, Line{NewPrice(l.Price), l.Prepaid, l.Slices, l.First, l.Last, l.Head.String(), l.Windows, l.Units.String(), l.Late.String(), l.Amount.String()})
 	}
 	for _, of := range v.Totals {
 		t.Totals = append(t.Totals, Total{of.Asset, of.Amount.String()})
+	}
+	for _, of := range v.Prepaid {
+		t.Prepaid = append(t.Prepaid, Total{of.Asset, of.Amount.String()})
 	}
 	for _, of := range v.Unpriced {
 		t.Unpriced = append(t.Unpriced, Unpriced{of.Dimension, of.Units.String()})
@@ -83,10 +88,16 @@ func (v *Invoice) String() string {
 		if l.Late != "0" {
 			fmt.Fprintf(&b, ", %s of it late", l.Late)
 		}
+		if l.Prepaid {
+			b.WriteString(", prepaid")
+		}
 		fmt.Fprintf(&b, ", at %s: %s %s\n  %d slices from %d to %d, digest of the last %s\n", &l.Price, l.Amount, l.Price.Asset, l.Slices, l.First, l.Last, l.Head)
 	}
 	for _, u := range v.Unpriced {
 		fmt.Fprintf(&b, "no price: %s %s\n", u.Quantity, u.Dimension)
+	}
+	for _, t := range v.Prepaid {
+		fmt.Fprintf(&b, "prepaid: %s %s\n", t.Amount, t.Asset)
 	}
 	for _, t := range v.Totals {
 		fmt.Fprintf(&b, "total: %s %s\n", t.Amount, t.Asset)

@@ -65,7 +65,7 @@ func (l *Slice) Decode() (s accounting.Slice, err error) {
 	if s.Tenant, ok = ParseTenant(l.Tenant); !ok {
 		return s, &accounting.FieldError{Field: "tenant", Why: "must be default, or a number"}
 	}
-	for _, kind := range [...]accounting.SliceKind{accounting.SliceUsage, accounting.SliceCorrection} {
+	for _, kind := range accounting.SliceKinds() {
 		if l.Kind == kind.String() {
 			s.Kind = kind
 		}

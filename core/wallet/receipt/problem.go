@@ -15,7 +15,9 @@ type Facts struct {
 	Used     types.TxID  // the record that has the ref; all zeros: omitted
 	Index    uint16      // of the item of a batch, if Item is set
 	Item     bool        // the problem is that of an item
-	Detail   string      // replaces the default sentence; plain ASCII without quotes
+	Asset    string      // that an account lacks; empty: omitted, with Missing
+	Missing  types.Amount
+	Detail   string // replaces the default sentence; plain ASCII without quotes
 }
 
 // Problem appends p as application/problem+json (RFC 9457).
@@ -33,6 +35,10 @@ func Problem(to []byte, p event.Problem, f Facts) []byte {
 	to = text(append(to, ','), `"decision_id":`, f.Decision)
 	if f.Nonce > 0 {
 		to = strconv.AppendUint(append(to, `,"expected_nonce":`...), uint64(f.Nonce), 10)
+	}
+	if f.Asset != "" {
+		to = text(to, `,"asset":`, f.Asset)
+		to = append(f.Missing.Append(append(to, `,"missing_minor":"`...)), '"')
 	}
 	if f.Item {
 		to = strconv.AppendUint(append(to, `,"index":`...), uint64(f.Index), 10)

@@ -54,7 +54,7 @@ func TestVerifyNamesField(t *testing.T) {
 		{`"requests","seq":2`, `"requests","seq":-2`, "line 3: seq: invalid value"},
 		{`"requests","seq":2`, `"requests","seq":0`, "line 3: requests of tenant default: seq: must be at least 1"},
 		{`"requests","seq":2,"kind":"correction"`, `"requests","seq":2,"kind":"usage"`, third + "digest: is not"},
-		{`"requests","seq":2,"kind":"correction"`, `"requests","seq":2,"kind":""`, third + "kind: must be usage or correction"},
+		{`"requests","seq":2,"kind":"correction"`, `"requests","seq":2,"kind":""`, third + "kind: must be usage, correction, prepaid or prepaid_correction"},
 		{`"requests","seq":2,"kind":"correction","window_from":"2026-11-25T02:05:15.215Z"`, `"requests","seq":2,"kind":"correction","window_from":"2026-11-25T02:05:15.2150Z"`, third + "window_from: must be a time"},
 		{`"requests","seq":2,"kind":"correction","window_from":"2026`, `"requests","seq":2,"kind":"correction","window_from":"2027`, third + "window_to: must be after"},
 		{`"previous":"9aec`, `"previous":"9AEC`, third + "previous: must be 64"},

@@ -91,5 +91,6 @@ func init() {
 		}
 		return 3, nil
 	}
+	causes["prepaid_rejected_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.PrepaidRejected(); return 1, nil }
 	causes["late_events_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.Usage(0, 0, 2); return 2, nil }
 }

@@ -42,7 +42,7 @@ func TestLimitsAreApplied(t *testing.T) {
 		"storage.objects=37", "storage.holdings=41", "storage.buckets=43", "storage.tenant_bytes=47KiB", "storage.tenant_objects=53",
 		"storage.bucket_bytes=59KiB", "storage.bucket_objects=61", "storage.multipart.uploads=71", "storage.multipart.parts=73", "storage.multipart.ttl=79m",
 		"storage.tenant_buckets=83", "storage.multipart.tenant_uploads=89", "storage.multipart.tenant_parts=97",
-		"accounting.rows=83", "accounting.max_rows_per_tenant=73", "accounting.streams=71", "accounting.max_dimensions_per_tenant=67", "accounting.window=3m", "accounting.grace=13s",
+		"accounting.rows=83", "accounting.max_rows_per_tenant=73", "accounting.streams=71", "accounting.max_dimensions_per_tenant=67", "accounting.max_prepaid_lines=101", "accounting.window=3m", "accounting.grace=13s",
 		"exports.lanes=89", "exports.max_lanes_per_tenant=79", "exports.quarantine=97", "exports.max_quarantine_per_tenant=87")
 	want := state.Limits{
 		Ledger: ledger.Limits{Accounts: 211, Holdings: 223, Assets: 227, Tenants: 229, TenantAccounts: 3, TenantHoldings: 5,
@@ -62,7 +62,7 @@ func TestLimitsAreApplied(t *testing.T) {
 	if got := storageLimits(cfg); got != objects {
 		t.Fatalf("%+v", got)
 	}
-	usage := accounting.Limits{Rows: 83, TenantRow: 73, Streams: 71, TenantDim: 67, Tenants: 229, Window: 3 * time.Minute, Grace: 13 * time.Second}
+	usage := accounting.Limits{Rows: 83, TenantRow: 73, Streams: 71, TenantDim: 67, Tenants: 229, Lines: 101, Window: 3 * time.Minute, Grace: 13 * time.Second}
 	if got := usageLimits(cfg); got != usage {
 		t.Fatalf("%+v", got)
 	}

@@ -87,7 +87,7 @@ func newReload(c *config.Config, n Numbers, before *Reload) (s Reload, err error
 		return s, err
 	}
 	s.Policy = policyOf(c, n, before)
-	s.Face = httpapi.ConfigSnapshot{Version: Version(c), Quotas: policies(c, n), Trusted: c.HTTP.TrustedProxies}
+	s.Face = httpapi.ConfigSnapshot{Version: Version(c), Quotas: policies(c, n), Trusted: c.HTTP.TrustedProxies, Prepaid: prepaidTerms(c)}
 	for i := range c.Routes {
 		r := &c.Routes[i]
 		s.Routes = append(s.Routes, Route{Name: routeName(c, i), Label: routeLabel(r), Number: n.route[i], Key: r.WantsKey(), Deadline: r.Deadline})

@@ -4,7 +4,7 @@ package settings
 type keyChange struct {
 	key   string // as the schema names it; [] is an entry of a list, * an entry of a mapping
 	at    string // the place in the base, where it is not the key itself
-	value any
+	value any    // nil: the base permits no other
 }
 
 // keyChanges have one change of each key of the schema.
@@ -106,10 +106,14 @@ var keyChanges = []keyChange{
 	{"accounting.prices[].model", "accounting.prices[1].model", "volume"},
 	{"accounting.prices[].price", "accounting.prices[0].price", "3.5"},
 	{"accounting.prices[].per", "accounting.prices[0].per", 2000},
-	{"accounting.prices[].each", "accounting.prices[2].each", "window"},
+	{"accounting.prices[].each", "accounting.prices[2].each", nil}, // a prepaid tenant cannot pay for each window
 	{"accounting.prices[].tiers[].up_to", "accounting.prices[1].tiers[0].up_to", 13},
 	{"accounting.prices[].tiers[].price", "accounting.prices[1].tiers[0].price", "0.75"},
 	{"accounting.prices[].tiers[].flat", "accounting.prices[1].tiers[0].flat", "9"},
+	{"accounting.prepaid[].tenant", "accounting.prepaid[0].tenant", "3"},
+	{"accounting.prepaid[].payer", "accounting.prepaid[0].payer", "other"},
+	{"accounting.prepaid[].beneficiary", "accounting.prepaid[0].beneficiary", "other"},
+	{"accounting.max_prepaid_lines", "", 3001},
 	{"exports.lanes", "", 3109},
 	{"exports.max_lanes_per_tenant", "", 3089},
 	{"exports.quarantine", "", 3137},
@@ -255,10 +259,12 @@ var severalFields = map[string]string{
 	"wallet.idempotency.ttl":       "the core and the index forget keys after it",
 	"wallet.limits.tenants":        "ledger, idempotency keys and quotas have a row for each tenant",
 	"journal.min_free_bytes":       "uploads of objects keep twice as much free",
+	"accounting.prepaid[].tenant":  "one tenant has terms no more, and another has them",
 	"accounting.rows":              "the list of planes has the memory of the plane",
 	"exports.quarantine_after":     "each sink has it",
 	"exports.lanes":                "the list of planes has the memory of the plane",
 	"exports.quarantine":           "the list of planes has the memory of the plane",
+	"accounting.max_prepaid_lines": "the list of planes has the memory of the plane",
 	"accounting.streams":           "the list of planes has the memory of the plane",
 	"storage.objects":              "the list of planes has the memory of the plane",
 	"storage.multipart.uploads":    "the list of planes has the memory of the plane",
@@ -268,20 +274,4 @@ var severalFields = map[string]string{
 	"api_keys":                     "the keyring and the quotas have a row for each key",
 	"http.trusted_proxies":         "the API and the proxy each decide whose word about the client they take",
 	"wallet.idempotency.keys":      "the index writes its tables when they have a quarter of these keys",
-
-	"accounting.prices[].name":           "the command line reads the prices from the applied configuration",
-	"accounting.prices[].dimension":      "the command line reads the prices from the applied configuration",
-	"accounting.prices[].labels.service": "the command line reads the prices from the applied configuration",
-	"accounting.prices[].labels.region":  "the command line reads the prices from the applied configuration",
-	"accounting.prices[].labels.method":  "the command line reads the prices from the applied configuration",
-	"accounting.prices[].labels.route":   "the command line reads the prices from the applied configuration",
-	"accounting.prices[].labels.subject": "the command line reads the prices from the applied configuration",
-	"accounting.prices[].asset":          "the command line reads the prices from the applied configuration",
-	"accounting.prices[].model":          "the command line reads the prices from the applied configuration",
-	"accounting.prices[].price":          "the command line reads the prices from the applied configuration",
-	"accounting.prices[].per":            "the command line reads the prices from the applied configuration",
-	"accounting.prices[].each":           "the command line reads the prices from the applied configuration",
-	"accounting.prices[].tiers[].up_to":  "the command line reads the prices from the applied configuration",
-	"accounting.prices[].tiers[].price":  "the command line reads the prices from the applied configuration",
-	"accounting.prices[].tiers[].flat":   "the command line reads the prices from the applied configuration",
 }

@@ -13,6 +13,7 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/types"
 )
 
@@ -124,6 +125,9 @@ func flatten(v reflect.Value, path string, to map[string]string) {
 	case *url.URL:
 		to[path] = x.String()
 		return
+	case *flow.Terms:
+		to[path] = x.String()
+		return
 	case fmt.Stringer:
 		if v.Kind() != reflect.Pointer {
 			to[path] = x.String()
@@ -151,7 +155,7 @@ func flatten(v reflect.Value, path string, to map[string]string) {
 		for _, k := range v.MapKeys() {
 			in := reflect.New(v.Type().Elem()).Elem()
 			in.Set(v.MapIndex(k))
-			flatten(in, path+"."+k.String(), to)
+			flatten(in, path+"."+fmt.Sprint(k.Interface()), to)
 		}
 	case reflect.Interface, reflect.Pointer:
 		if v.IsNil() {

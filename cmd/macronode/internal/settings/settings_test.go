@@ -219,7 +219,7 @@ func allKeyChanges(t *testing.T) []keyChange {
 	for _, why := range testkit.Differences(listed, schema.keys(t, "")) { // shown: what the table lists; declared: the schema
 		t.Error(why)
 	}
-	return keyChanges
+	return slices.DeleteFunc(slices.Clone(keyChanges), func(k keyChange) bool { return k.value == nil })
 }
 
 // startOf returns the settings of a node that is started with c: path of the field -> value.

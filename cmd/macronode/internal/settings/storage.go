@@ -40,7 +40,7 @@ func shareOfTenant(set, all, smallest int) int {
 // usageLimits returns the limits of the accounting plane.
 func usageLimits(c *config.Config) accounting.Limits {
 	u := &c.Usage
-	return accounting.Limits{Rows: u.Rows, TenantRow: u.TenantRows, Streams: u.Streams, TenantDim: u.TenantDims, Tenants: c.Wallet.Limits.Tenants,
+	return accounting.Limits{Rows: u.Rows, TenantRow: u.TenantRows, Streams: u.Streams, TenantDim: u.TenantDims, Tenants: c.Wallet.Limits.Tenants, Lines: u.Lines,
 		Window: u.Window, Grace: u.Grace}
 }
 

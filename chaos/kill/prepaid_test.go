@@ -1,0 +1,95 @@
+package kill_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"macronode/chaos/kill"
+	"macronode/core/types"
+)
+
+// TestKillPrepaidUsage kills the real binary while clients report usage that is paid as it is recorded, until the account is
+// empty, and send again what was not acknowledged. No event is paid twice or recorded without its price: each unit costs
+// one, and at the end what was earned is what was recorded.
+func TestKillPrepaidUsage(t *testing.T) {
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const payer, revenue = "usage:prepaid", "usage:revenue"
+	price := `{"name":%q,"dimension":%q,"asset":"EUR/2","model":"per_unit","price":"1"}`
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s",
+		"--set", "accounting.prices=[" + fmt.Sprintf(price, "a", "requests") + "," + fmt.Sprintf(price, "b", "bytes_in") + "]",
+		"--set", fmt.Sprintf(`accounting.prepaid=[{"tenant":"default","payer":%q,"beneficiary":%q}]`, payer, revenue)}}
+	var all []*kill.UsageClient
+	for i := range uint64(6) {
+		c := kill.NewUsageClient(i + 1)
+		c.PaidFrom = payer
+		all = append(all, c)
+	}
+	dice := types.NewRand(*seed)
+	for range *kills/2 + 1 {
+		start(t, n)
+		killUnderLoad(t, n, all, &dice, func() {})
+	}
+	start(t, n)
+	repeats, cut, unknown, rejected := 0, 0, 0, 0
+	value := uint64(0)
+	for _, c := range all {
+		if err := c.Settle(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		repeats, cut, unknown, rejected, value = repeats+c.Repeats, cut+c.Cut, unknown+c.Unknown, rejected+c.Rejected, value+c.Value
+	}
+	sums, err := kill.SumUsage(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if got := sums[c.Subject]; got.Value != c.Value || got.Events != c.Events {
+			t.Errorf("%s reported %d in %d events, the node has %+v", c.Subject, c.Value, c.Events, got)
+		}
+	}
+	earned, left, issued := balance(t, n, revenue), balance(t, n, payer), issuedOf(t, n)
+	if earned != value || earned+left != issued {
+		t.Errorf("%d units are recorded, %d were earned; %d are left of %d", value, earned, left, issued)
+	}
+	slices := checkChains(t, n)
+	if output, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, output)
+	}
+	if repeats == 0 || cut == 0 || unknown == 0 || rejected == 0 || slices == 0 {
+		t.Fatalf("%d repeats, %d cut, %d sent again, %d rejected, %d slices: no load", repeats, cut, unknown, rejected, slices)
+	}
+	t.Logf("%d lives, %d units for as much, %d repeats, %d cut, %d sent again, %d rejected, %d slices", *kills/2+1, value, repeats, cut, unknown, rejected, slices)
+}
+
+// balance returns the balance of an account.
+func balance(t *testing.T, n *kill.Node, account string) uint64 {
+	t.Helper()
+	var to struct {
+		Balance uint64 `json:"amount_minor,string"`
+	}
+	status, body, err := n.Get(t.Context(), "/v1/balance?asset=EUR/2&account="+account)
+	if err != nil || status != http.StatusOK || json.Unmarshal(body, &to) != nil {
+		t.Fatalf("balance: %d %.200s %v", status, body, err)
+	}
+	return to.Balance
+}
+
+// issuedOf returns the money that was ever issued.
+func issuedOf(t *testing.T, n *kill.Node) uint64 {
+	t.Helper()
+	var to struct {
+		Assets []struct {
+			Issued uint64 `json:"issued_minor,string"`
+		}
+	}
+	status, body, err := n.GetIndexed(t.Context(), "/v1/assets")
+	if err != nil || status != http.StatusOK || json.Unmarshal(body, &to) != nil || len(to.Assets) != 1 {
+		t.Fatalf("assets: %d %.200s %v", status, body, err)
+	}
+	return to.Assets[0].Issued
+}

@@ -1,0 +1,263 @@
+package accounting
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/plane"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// A LineKey identifies a line of a tenant: a price in a calendar month of UTC.
+type LineKey struct {
+	Tenant types.Tenant
+	Price  types.NameHash // what the price is for, whatever it is
+	Month  types.Time     // begin of the month
+}
+
+// HashInto mixes k into h.
+func (k LineKey) HashInto(h types.Hash64) types.Hash64 {
+	return k.Price.HashInto(k.Tenant.HashInto(h).Mix(uint64(k.Month)))
+}
+
+// A Line is what prepaid usage adds up to.
+type Line struct {
+	Units types.Amount // that were recorded
+	Paid  types.Amount // minor units of the asset of the price; it never decreases
+}
+
+// HashInto mixes l into h.
+func (l Line) HashInto(h types.Hash64) types.Hash64 { return l.Paid.HashInto(l.Units.HashInto(h)) }
+
+// A LineChange is a line after prepaid usage was recorded.
+type LineChange struct {
+	LineKey
+	Line
+}
+
+// MonthOf returns the calendar month of UTC that a time after 1970 is in.
+func MonthOf(at types.Time) Window {
+	from := beginOfMonth(at)
+	return Window{from, beginOfMonth(from.Add(31 * day))}
+}
+
+const day = 24 * time.Hour
+
+func beginOfMonth(at types.Time) types.Time {
+	_, _, n := time.UnixMilli(int64(at)).UTC().Date()
+	midnight := at - at%types.Time(day/time.Millisecond)
+	return midnight.Add(-time.Duration(n-1) * day)
+}
+
+// linger is more than the length of a window: an event counts for the month in which its window begins.
+const linger = day
+
+// closesAt returns when no event of the month of a line can be accepted any more.
+func (k *LineKey) closesAt() types.Time { return MonthOf(k.Month).To.Add(MaxAge + linger) }
+
+// The payload of kindPaid: digest of the price list 32 · entries, in the order of their keys without the tenant
+//
+//	entry: price 16 · month 8 · units 16 · paid 16
+//
+// and of kindLineClosed: price 16 · month 8.
+const (
+	lineKeySize   = 16 + 8
+	lineEntrySize = lineKeySize + 2*16
+)
+
+// LineEntries is the number of lines of a record, at most.
+const LineEntries = (types.MaxPlaneRecord - recordPrefix - digestSize) / lineEntrySize
+
+// LineMonths is more than the months of the events of a command, and than those of the open lines of a price.
+const LineMonths = 4
+
+// LineBytes returns the bytes of the records of the lines of some prices, at most.
+func LineBytes(prices int) int {
+	lines := LineMonths * prices
+	return (1+lines/LineEntries)*(recordPrefix+digestSize) + lines*lineEntrySize
+}
+
+func appendLineKey(b []byte, k *LineKey) []byte {
+	return binary.LittleEndian.AppendUint64(append(b, k.Price[:]...), uint64(k.Month))
+}
+
+func appendLine(b []byte, l *Line) []byte {
+	for _, n := range [...]uint64{l.Units.Lo, l.Units.Hi, l.Paid.Lo, l.Paid.Hi} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	return b
+}
+
+func parseLineKey(t types.Tenant, b []byte) LineKey {
+	return LineKey{t, types.NameHash(b[:16]), types.Time(binary.LittleEndian.Uint64(b[16:]))}
+}
+
+func parseLine(b []byte) Line {
+	n := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	return Line{types.Amount{Lo: n(0), Hi: n(1)}, types.Amount{Lo: n(2), Hi: n(3)}}
+}
+
+// ReadPaid passes the lines of a record; false if the record is not that of a payment.
+func ReadPaid(r *record.Record, each func(LineChange)) bool {
+	if kind, ok := kindOf(r); !ok || kind != kindPaid || !validPaid(r.Payload) {
+		return false
+	}
+	for b := r.Payload[digestSize:]; len(b) > 0; b = b[lineEntrySize:] {
+		each(LineChange{parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:])})
+	}
+	return true
+}
+
+func validPaid(b []byte) bool {
+	return len(b) > digestSize && (len(b)-digestSize)%lineEntrySize == 0
+}
+
+// isMonth reports whether a time is the begin of a month.
+func isMonth(at types.Time) bool { return at >= 0 && MonthOf(at).From == at }
+
+// fitsPaid reports whether the lines of a record are valid, have room and did not become less.
+func (p *Plane) fitsPaid(r *record.Record) bool {
+	if !validPaid(r.Payload) {
+		return false
+	}
+	added := 0
+	var last []byte
+	for b := r.Payload[digestSize:]; len(b) > 0; b = b[lineEntrySize:] {
+		k, l := parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:])
+		if !isMonth(k.Month) || last != nil && bytes.Compare(last, b[:lineKeySize]) >= 0 {
+			return false
+		}
+		last = b[:lineKeySize]
+		was, exists := p.Line(k)
+		if !exists {
+			added++
+		}
+		if l.Units.Less(was.Units) || l.Paid.Less(was.Paid) {
+			return false
+		}
+	}
+	return added <= p.lines.Room()
+}
+
+// fitsClosed reports whether a record closes the line that is to be closed first.
+func (p *Plane) fitsClosed(r *record.Record) bool {
+	if len(r.Payload) != lineKeySize {
+		return false
+	}
+	place, exists := p.lines.Find(parseLineKey(r.Tenant, r.Payload))
+	first, any := p.closing.First()
+	return exists && any && first == place
+}
+
+func (p *Plane) applyPaid(r *record.Record) {
+	for b := r.Payload[digestSize:]; len(b) > 0; b = b[lineEntrySize:] {
+		p.setLine(parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:]))
+	}
+}
+
+func (p *Plane) applyClosed(r *record.Record) {
+	place, _ := p.lines.Find(parseLineKey(r.Tenant, r.Payload))
+	p.closing.Remove(place, p.closesBefore)
+	p.lines.Drop(place)
+}
+
+func (p *Plane) setLine(k LineKey, l Line) {
+	if place, exists := p.lines.Find(k); exists {
+		p.lines.Set(place, l)
+		return
+	}
+	p.closing.Push(p.lines.Put(k, l), p.closesBefore)
+}
+
+// closesBefore reports whether the line at place a is closed before that at b.
+func (p *Plane) closesBefore(a, b uint32) bool {
+	ka, _ := p.lines.Row(a)
+	kb, _ := p.lines.Row(b)
+	return cmp.Or(cmp.Compare(ka.Month, kb.Month), cmp.Compare(ka.Tenant, kb.Tenant), bytes.Compare(ka.Price[:], kb.Price[:])) < 0
+}
+
+// expireLine fills r with the end of the line that is to be closed first, if it is time.
+func (p *Plane) expireLine(at types.Time, r *record.Record) bool {
+	first, any := p.closing.First()
+	if !any {
+		return false
+	}
+	k, _ := p.lines.Row(first)
+	if k.closesAt() > at {
+		return false
+	}
+	*r = record.Record{Kind: record.PlaneKind(types.PlaneAccounting, kindLineClosed), Tenant: k.Tenant, Payload: appendLineKey(p.payload[:0], &k)}
+	return true
+}
+
+// Line returns a line; false if it has no usage, or is closed.
+func (p *Plane) Line(k LineKey) (l Line, ok bool) {
+	place, ok := p.lines.Find(k)
+	if ok {
+		_, l = p.lines.Row(place)
+	}
+	return l, ok
+}
+
+// Lines passes the lines of a tenant, in no particular order.
+func (p *Plane) Lines(t types.Tenant, each func(LineChange)) {
+	for at := range p.lines.Capacity() {
+		if k, l, taken := p.lines.At(uint32(at)); taken && k.Tenant == t {
+			each(LineChange{k, l})
+		}
+	}
+}
+
+// A Prepaid decision records events that are paid. The steps are: CheckPrepaid, then the payment, then Record in the same
+// frame.
+type Prepaid struct {
+	plane  *Plane
+	at     types.Time
+	in     *RecordEvents
+	report Report
+}
+
+// CheckPrepaid finds which events are new. If reply has a problem, it is that of RecordEvents, and nothing may be recorded.
+func (p *Plane) CheckPrepaid(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) (d Prepaid) {
+	in.prepaid = true
+	return Prepaid{p, at, in, p.check(at, in, f, reply)}
+}
+
+// IsNew reports whether the i-th event is new, and returns the month of its line.
+func (d *Prepaid) IsNew(i int) (month types.Time, ok bool) {
+	if !d.plane.fresh[i] {
+		return 0, false
+	}
+	return MonthOf(d.plane.windowAt(d.in.Events[i].Time).From).From, true
+}
+
+// Recorded returns the number of events that are new.
+func (d *Prepaid) Recorded() int { return int(d.report.Recorded) }
+
+// LineShortage returns the shortage if there is no room for more lines.
+func (d *Prepaid) LineShortage(more int) event.Shortage {
+	if room := d.plane.lines.Room(); more > room {
+		return event.Shortage{Limit: event.UsageLines, Needed: uint32(more), Left: uint32(room)}
+	}
+	return event.Shortage{}
+}
+
+// Record records the new events as prepaid, and their lines by the price list with a digest. The lines are in the order
+// of price and month, and are those of the tenant.
+func (d *Prepaid) Record(list Digest, lines []LineChange, f plane.Frame, reply *event.Reply) {
+	p := d.plane
+	for len(lines) > 0 {
+		n := min(len(lines), LineEntries)
+		b := append(p.payload[:0], list[:]...)
+		for i := range lines[:n] {
+			b = appendLine(appendLineKey(b, &lines[i].LineKey), &lines[i].Line)
+		}
+		p.add(f, d.in.Tenant, kindPaid, b)
+		lines = lines[n:]
+	}
+	p.recordEvents(d.at, d.in, &d.report, f, reply)
+}
