@@ -15,11 +15,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"macronode/adapters/fs"
 )
 
 func TestMain(m *testing.M) {
@@ -273,7 +276,7 @@ type fileTarget struct {
 	fault string
 }
 
-func (f *fileTarget) sink() Sink { return newFile(f.dir, 150, f) }
+func (f *fileTarget) sink() Sink { return newFile(&Config{Name: "test", Dir: f.dir}, 150, f) }
 
 func (f *fileTarget) faults() []string {
 	return []string{"torn write", "no write", "no sync", "no truncate"}
@@ -301,6 +304,13 @@ func (f *fileTarget) seqs() (all []uint64) {
 		}
 	}
 	return all
+}
+
+func (f *fileTarget) lock(dir fs.Dir, holder string) (*fs.Held, error) {
+	if f.fault == "cannot lock" {
+		return nil, syscall.EBADF // as NFS returns
+	}
+	return disk{}.lock(dir, holder)
 }
 
 func (f *fileTarget) open(path string) (file, error) {

@@ -83,6 +83,8 @@ type Config struct {
 	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token; of postgres: the password; of nats: what natsSecret reads. Empty: there is none
 	Inflight   int    // attempts at once, which limits connections
 
+	Reserved []Reserved // of kind file: directories that it may not use
+
 	// Of kind nats.
 	Servers []string // URLs of the servers of one cluster
 	Stream  string   // name of the stream
@@ -94,7 +96,7 @@ type Config struct {
 func New(c Config) (Sink, error) {
 	switch c.Kind {
 	case KindFile:
-		return newFile(c.Dir, fileBytes, disk{}), nil
+		return newFile(&c, fileBytes, disk{}), nil
 	case KindHTTP:
 		return &putSink{newReceiver(c)}, nil
 	case KindWebhook:

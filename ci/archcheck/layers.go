@@ -119,7 +119,7 @@ var Layers = []Layer{
 	{Path: "cmd/verify-usage", Imports: []string{"core/types", "core/accounting", "core/pricing", "core/invoice", "cmd/internal/usagefile"}}, // no adapter: a reader of its source sees all that it trusts
 	command("exit"),
 	command("datadir", "core", "adapters"),
-	command("settings", "core", "adapters"),
+	command("settings", "core", "adapters", "cmd/macronode/internal/datadir"),
 	command("explain", "core", "adapters"),
 	command("offline", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings"),
 	command("testkit", "core", "adapters", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings", "cmd/macronode/internal/testkit"), // for tests only: no other layer names it

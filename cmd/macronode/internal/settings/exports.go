@@ -2,11 +2,14 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"macronode/adapters/config"
 	"macronode/adapters/export"
+	"macronode/cmd/macronode/internal/datadir"
 	plane "macronode/core/export"
 	"macronode/core/lanes"
 	"macronode/core/types"
@@ -80,7 +83,7 @@ func sinks(c *config.Config) (all []Sink) {
 		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight,
 			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, CAFile: s.CAFile}, FromNow: s.From == "now", Streams: s.Streams, Budget: c.Exports.Budget}
 		if s.Dir != "" {
-			is.Dir = c.SinkDir(s)
+			is.Dir, is.Reserved = c.SinkDir(s), reservedDirs(c)
 		}
 		for _, text := range s.Tenants {
 			t, _ := types.ParseTenant(text) // the configuration was checked
@@ -94,4 +97,31 @@ func sinks(c *config.Config) (all []Sink) {
 		all = append(all, is)
 	}
 	return all
+}
+
+// reservedDirs returns the directories of the node that no file sink may use.
+func reservedDirs(c *config.Config) []export.Reserved {
+	in := func(name string) string { return filepath.Join(c.Data, name) }
+	all := []export.Reserved{{Path: in(datadir.Journal), What: "the directory of the journal"}, {Path: in(datadir.Snapshots), What: "the directory of snapshots"},
+		{Path: in(datadir.Index), What: "the directory of the index"}, {Path: in(datadir.Objects), What: "the directory of objects"}}
+	for _, p := range c.ObjectProviders() {
+		all = append(all, export.Reserved{Path: p.Path, What: "the directory of provider " + p.Name})
+	}
+	if c.Journal.Archive != "" {
+		all = append(all, export.Reserved{Path: c.Journal.Archive, What: "the archive of the journal"})
+	}
+	return append(all, export.Reserved{Path: filepath.Clean(c.Data), What: "the data directory: name one in it, such as exports", Only: true})
+}
+
+// CheckSinks rejects file sinks in directories of the node, as far as their paths show it.
+func CheckSinks(c *config.Config) error {
+	for i, s := range sinks(c) {
+		for _, r := range s.Reserved {
+			below, err := filepath.Rel(r.Path, s.Dir)
+			if err == nil && (below == "." || !r.Only && filepath.IsLocal(below)) {
+				return fmt.Errorf("exports.sinks[%d].dir is %s, which is or is in %s, %s: name another directory", i, c.Exports.Sinks[i].Dir, r.Path, r.What)
+			}
+		}
+	}
+	return nil
 }
