@@ -51,7 +51,7 @@ func item(seq uint64) *Item {
 
 // eachTarget runs a check for each kind of sink.
 func eachTarget(t *testing.T, check func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS} {
+	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS, KindKafka} {
 		t.Run(kind, func(t *testing.T) { check(t, kind) })
 	}
 }
@@ -64,6 +64,8 @@ func newTarget(t testing.TB, kind string) target {
 		return newPostgresTarget(t)
 	case KindNATS:
 		return newNATSTarget(t)
+	case KindKafka:
+		return newKafkaTarget(t)
 	}
 	return newHTTPTarget(t, kind)
 }

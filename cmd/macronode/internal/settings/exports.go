@@ -71,7 +71,12 @@ const itemBytes = 256 << 10
 // exportBytes returns the memory of all sinks.
 func exportBytes(c *config.Config) (all int64) {
 	for _, s := range sinks(c) {
-		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(s.Inflight)*itemBytes
+		items := s.Inflight
+		if s.Kind == export.KindKafka {
+			items += export.KafkaRecords
+			all += export.KafkaBytes
+		}
+		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(items)*itemBytes
 	}
 	return all
 }
@@ -81,7 +86,7 @@ func sinks(c *config.Config) (all []Sink) {
 	for i := range c.Exports.Sinks {
 		s := &c.Exports.Sinks[i]
 		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight,
-			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, CAFile: s.CAFile}, FromNow: s.From == "now", Streams: s.Streams, Budget: c.Exports.Budget}
+			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, Topic: s.Topic, SASL: s.SASL, CAFile: s.CAFile}, FromNow: s.From == "now", Streams: s.Streams, Budget: c.Exports.Budget}
 		if s.Dir != "" {
 			is.Dir, is.Reserved = c.SinkDir(s), reservedDirs(c)
 		}

@@ -117,6 +117,8 @@ var keyChanges = []keyChange{
 	{"exports.sinks[].servers", "exports.sinks[3].servers", []any{"tls://10.0.0.7:4222", "tls://10.0.0.8:4222"}},
 	{"exports.sinks[].stream", "exports.sinks[3].stream", "items"},
 	{"exports.sinks[].subject", "exports.sinks[3].subject", "node2"},
+	{"exports.sinks[].topic", "exports.sinks[4].topic", "items"},
+	{"exports.sinks[].sasl", "exports.sinks[4].sasl", "plain"},
 	{"exports.sinks[].ca_file", "exports.sinks[3].ca_file", "/srv/other.pem"},
 	{"exports.sinks[].secret_file", "exports.sinks[1].secret_file", "/srv/token"},
 	{"exports.sinks[].from", "exports.sinks[1].from", "now"},
