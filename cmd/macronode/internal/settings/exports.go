@@ -104,16 +104,17 @@ func sinks(c *config.Config) (all []Sink) {
 	return all
 }
 
-// reservedDirs returns the directories of the node that no file sink may use.
+// reservedDirs returns the directories of the node that no file sink may use. Directories of an operator, such as a provider that is a
+// whole disk, can have others in them.
 func reservedDirs(c *config.Config) []export.Reserved {
 	in := func(name string) string { return filepath.Join(c.Data, name) }
 	all := []export.Reserved{{Path: in(datadir.Journal), What: "the directory of the journal"}, {Path: in(datadir.Snapshots), What: "the directory of snapshots"},
 		{Path: in(datadir.Index), What: "the directory of the index"}, {Path: in(datadir.Objects), What: "the directory of objects"}}
 	for _, p := range c.ObjectProviders() {
-		all = append(all, export.Reserved{Path: p.Path, What: "the directory of provider " + p.Name})
+		all = append(all, export.Reserved{Path: p.Path, What: "the directory of provider " + p.Name, Only: true})
 	}
 	if c.Journal.Archive != "" {
-		all = append(all, export.Reserved{Path: c.Journal.Archive, What: "the archive of the journal"})
+		all = append(all, export.Reserved{Path: c.Journal.Archive, What: "the archive of the journal", Only: true})
 	}
 	return append(all, export.Reserved{Path: filepath.Clean(c.Data), What: "the data directory: name one in it, such as exports", Only: true})
 }
