@@ -116,7 +116,7 @@ func reservedDirs(c *config.Config) []export.Reserved {
 	if c.Journal.Archive != "" {
 		all = append(all, export.Reserved{Path: c.Journal.Archive, What: "the archive of the journal", Only: true})
 	}
-	return append(all, export.Reserved{Path: filepath.Clean(c.Data), What: "the data directory: name one in it, such as exports", Only: true})
+	return append(all, export.Reserved{Path: filepath.Clean(c.Data), What: "the data directory itself", Only: true})
 }
 
 // CheckSinks rejects file sinks in directories of the node, as far as their paths show it.
