@@ -134,13 +134,17 @@ func mended(c *Config) bool {
 	for i := range c.Exports.Sinks {
 		k := &c.Exports.Sinks[i]
 		k.Name, k.Tenants, k.Streams = "sink"+strconv.Itoa(i), nil, nil
-		k.Stream, k.Subject, k.CAFile = "", "", ""
+		k.Stream, k.Subject, k.CAFile, k.Topic = "", "", "", ""
 		if k.Dir != "" {
 			k.Kind, k.Dir, k.SecretFile = "file", "/out/"+strconv.Itoa(i), ""
 		} else if k.Database != "" {
 			k.Kind = "postgres"
-		} else if len(k.Servers) > 0 {
+		} else if len(k.Servers) > 0 && i%2 == 0 {
 			k.Kind, k.Stream, k.Subject, k.CAFile = "nats", "usage", "s"+strconv.Itoa(i), "/ca"
+			mendServers(k)
+		} else if len(k.Servers) > 0 {
+			k.Kind, k.Topic, k.CAFile = "kafka", "topic"+strconv.Itoa(i), "/ca"
+			mendServers(k)
 		} else if k.Kind, k.SecretFile = "webhook", "/secret"; i == 0 {
 			k.Kind, k.Streams = "http", []string{"wallet", "usage"}
 		}
@@ -297,5 +301,13 @@ func TestRates(t *testing.T) {
 		if again, back := parseRate(got.String()); err == nil && (back != nil || again != got) {
 			t.Errorf("%q reads back as %q, %+v", text, got, again)
 		}
+	}
+}
+
+// mendServers gives all servers of a sink the scheme tls, which each kind may have.
+func mendServers(k *Sink) {
+	for i, server := range k.Servers {
+		_, host, _ := strings.Cut(server, "://")
+		k.Servers[i] = "tls://" + host
 	}
 }

@@ -21,15 +21,22 @@ func (c *cloudEvents) Deliver(ctx context.Context, item *Item) Result {
 	return c.send(ctx, http.MethodPost, c.url, header, cloudEvent(item))
 }
 
-func cloudEvent(item *Item) []byte {
-	subject := item.Tenant
+// subjectOf returns the tenant of an item, and the dimension of usage.
+func subjectOf(item *Item) string {
 	if item.Stream == Usage {
-		subject += "/" + item.Dimension
+		return item.Tenant + "/" + item.Dimension
 	}
+	return item.Tenant
+}
+
+// laneOf returns the name of the lane of an item.
+func laneOf(item *Item) string { return item.Stream + "/" + subjectOf(item) }
+
+func cloudEvent(item *Item) []byte {
 	b := []byte(`{"specversion":"1.0"`)
 	for _, of := range [...][2]string{
-		{"id", item.ID}, {"source", item.Source}, {"type", itemType(item)}, {"subject", subject}, {"time", stamp(item.Time)},
-		{"partitionkey", item.Stream + "/" + subject}, {"sequence", fmt.Sprintf("%020d", item.Seq)}, {"datacontenttype", "application/json"},
+		{"id", item.ID}, {"source", item.Source}, {"type", itemType(item)}, {"subject", subjectOf(item)}, {"time", stamp(item.Time)},
+		{"partitionkey", laneOf(item)}, {"sequence", fmt.Sprintf("%020d", item.Seq)}, {"datacontenttype", "application/json"},
 	} {
 		b = append(append(append(b, `,"`...), of[0]...), `":`...)
 		b, _ = jsontext.AppendQuote(b, of[1]) // all of them are ASCII

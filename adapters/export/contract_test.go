@@ -15,11 +15,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"macronode/adapters/fs"
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +51,7 @@ func item(seq uint64) *Item {
 
 // eachTarget runs a check for each kind of sink.
 func eachTarget(t *testing.T, check func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS} {
+	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS, KindKafka} {
 		t.Run(kind, func(t *testing.T) { check(t, kind) })
 	}
 }
@@ -61,6 +64,8 @@ func newTarget(t testing.TB, kind string) target {
 		return newPostgresTarget(t)
 	case KindNATS:
 		return newNATSTarget(t)
+	case KindKafka:
+		return newKafkaTarget(t)
 	}
 	return newHTTPTarget(t, kind)
 }
@@ -273,7 +278,7 @@ type fileTarget struct {
 	fault string
 }
 
-func (f *fileTarget) sink() Sink { return newFile(f.dir, 150, f) }
+func (f *fileTarget) sink() Sink { return newFile(&Config{Name: "test", Dir: f.dir}, 150, f) }
 
 func (f *fileTarget) faults() []string {
 	return []string{"torn write", "no write", "no sync", "no truncate"}
@@ -301,6 +306,13 @@ func (f *fileTarget) seqs() (all []uint64) {
 		}
 	}
 	return all
+}
+
+func (f *fileTarget) lock(dir fs.Dir, holder string) (*fs.Held, error) {
+	if f.fault == "cannot lock" {
+		return nil, syscall.EBADF // as NFS returns
+	}
+	return disk{}.lock(dir, holder)
 }
 
 func (f *fileTarget) open(path string) (file, error) {

@@ -25,16 +25,17 @@ const fileBytes = 64 << 20
 // A line is synced before its outcome is ok. After a crash the last line may be torn: it was never acknowledged, so it is
 // cut off and delivered again. Only the file with the highest number changes; the others are complete and can be moved away.
 type fileSink struct {
-	dir   string
 	limit int64
 	disk  disker
 	mu    sync.Mutex
+	dir   directory
 	at    map[string]*lines // by stream
 }
 
-// disker opens files. A test replaces it to make them fail.
+// disker opens files and locks directories. A test replaces it to make them fail.
 type disker interface {
 	open(path string) (file, error)
+	lock(dir fs.Dir, holder string) (*fs.Held, error)
 }
 
 type file interface {
@@ -53,16 +54,16 @@ type lines struct {
 	size   int64
 }
 
-func newFile(dir string, limit int64, disk disker) *fileSink {
-	return &fileSink{dir: dir, limit: limit, disk: disk, at: map[string]*lines{}}
+func newFile(c *Config, limit int64, disk disker) *fileSink {
+	return &fileSink{dir: directory{path: c.Dir, holder: "sink " + c.Name, reserved: c.Reserved, disk: disk}, limit: limit, disk: disk, at: map[string]*lines{}}
 }
 
-// Close closes the files.
+// Close closes the files, and then unlocks the directory.
 func (f *fileSink) Close() (err error) {
 	for _, l := range f.at {
 		err = errors.Join(err, l.close())
 	}
-	return err
+	return errors.Join(err, f.dir.close())
 }
 
 // Deliver appends a line. After an error the file is opened again, and cut to its last whole line.
@@ -110,10 +111,10 @@ func (f *fileSink) append(l *lines, stream string, body []byte) error {
 
 // open opens the file with the highest number, or the next one if that is full or was removed.
 func (f *fileSink) open(l *lines, stream string) error {
-	if _, err := fs.Make(f.dir); err != nil {
+	if err := f.dir.open(); err != nil {
 		return err
 	}
-	last, err := lastNumber(f.dir, stream)
+	last, err := lastNumber(f.dir.path, stream)
 	if err != nil {
 		return err
 	}
@@ -121,13 +122,13 @@ func (f *fileSink) open(l *lines, stream string) error {
 		last = l.number + 1
 	}
 	for number := max(1, last); ; number++ {
-		l.path = filepath.Join(f.dir, fmt.Sprintf("%s-%08d%s", stream, number, fileEnd))
+		l.path = filepath.Join(f.dir.path, fmt.Sprintf("%s-%08d%s", stream, number, fileEnd))
 		if err := l.open(f.disk); err != nil {
 			return err
 		}
 		if l.size < f.limit {
 			l.number = number
-			return fs.Dir(f.dir).SyncDir()
+			return fs.Dir(f.dir.path).SyncDir()
 		}
 		if err := l.close(); err != nil {
 			return err
@@ -210,6 +211,8 @@ func (l *lines) isHere() bool {
 
 // disk opens files of the operating system.
 type disk struct{}
+
+func (disk) lock(dir fs.Dir, holder string) (*fs.Held, error) { return fs.Lock(dir, holder) }
 
 var errRegular = errors.New("a file of the export is not a regular file")
 

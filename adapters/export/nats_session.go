@@ -129,15 +129,9 @@ func natsOptions(c *Config) ([]nats.Option, error) {
 		secure = secure || strings.HasPrefix(server, "tls://")
 	}
 	if secure {
-		is := &tls.Config{MinVersion: tls.VersionTLS12}
-		if c.CAFile != "" {
-			text, err := os.ReadFile(c.CAFile)
-			if err != nil {
-				return nil, fmt.Errorf("the file of authorities cannot be read: %w", plain(err))
-			}
-			if is.RootCAs = x509.NewCertPool(); !is.RootCAs.AppendCertsFromPEM(text) {
-				return nil, errors.New("the file of authorities has no certificate")
-			}
+		is, err := tlsWith(c.CAFile)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, nats.Secure(is))
 	}
@@ -146,6 +140,22 @@ func natsOptions(c *Config) ([]nats.Option, error) {
 		return nil, err
 	}
 	return append(all, secret), nil
+}
+
+// tlsWith returns settings of TLS with the authorities of a file; empty: those of the system.
+func tlsWith(authorities string) (*tls.Config, error) {
+	is := &tls.Config{MinVersion: tls.VersionTLS12}
+	if authorities == "" {
+		return is, nil
+	}
+	text, err := os.ReadFile(authorities)
+	if err != nil {
+		return nil, fmt.Errorf("the file of authorities cannot be read: %w", plain(err))
+	}
+	if is.RootCAs = x509.NewCertPool(); !is.RootCAs.AppendCertsFromPEM(text) {
+		return nil, errors.New("the file of authorities has no certificate")
+	}
+	return is, nil
 }
 
 // beginsCredentials is in each file of credentials of NATS.

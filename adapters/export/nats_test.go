@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"math/big"
 	"net"
@@ -464,10 +463,7 @@ func TestMissingPermissionsAreNamed(t *testing.T) {
 // TestConnectionIsVerified: with TLS the sink uses a server only if an authority has signed its name, and never without TLS.
 func TestConnectionIsVerified(t *testing.T) {
 	dir := t.TempDir()
-	cert, authority := certificate(t), filepath.Join(dir, "ca.pem")
-	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cert, authority := authorityOf(t)
 	b := newBroker(t, func(o *natsd.Options) { o.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}} })
 	b.create(nil, nats.RootCAs(authority), func(o *nats.Options) error { o.TLSConfig.ServerName = "localhost"; return nil })
 	plainText := newBroker(t, nil)
@@ -495,14 +491,17 @@ func TestConnectionIsVerified(t *testing.T) {
 	}
 }
 
-// certificate returns a certificate of localhost, which signs itself.
-func certificate(t *testing.T) tls.Certificate {
+// certificate returns a certificate of localhost and of addresses, which signs itself.
+func certificate(t *testing.T, addresses ...string) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	of := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	for _, a := range addresses {
+		of.IPAddresses = append(of.IPAddresses, net.ParseIP(a))
+	}
 	der, err := x509.CreateCertificate(rand.Reader, of, of, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

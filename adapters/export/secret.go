@@ -106,6 +106,20 @@ func (f secretFile) password() (string, error) {
 	return lines[0], nil
 }
 
+var errUser = errors.New("the secret file must have two lines: a user and a password")
+
+// userPassword returns the user and the password of a file.
+func (f secretFile) userPassword() (user, password string, err error) {
+	lines, err := f.lines()
+	if err != nil {
+		return "", "", err
+	}
+	if len(lines) != 2 {
+		return "", "", errUser
+	}
+	return lines[0], lines[1], nil
+}
+
 // CheckSecrets returns why the secret file of a sink cannot be used now.
 func (c *Config) CheckSecrets() error {
 	f := secretFile(c.SecretFile)
@@ -117,6 +131,10 @@ func (c *Config) CheckSecrets() error {
 		_, err = f.password()
 	case KindNATS:
 		_, err = f.natsSecret()
+	case KindKafka:
+		if f != "" {
+			_, _, err = f.userPassword()
+		}
 	default:
 		_, err = f.bearer()
 	}

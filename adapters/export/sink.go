@@ -1,7 +1,7 @@
 // Package export delivers items, such as sealed slices of usage, to systems outside of the node.
 //
 //	Item ─► Sink.Deliver ─► ok, duplicate │ retryable │ permanent │ stopped
-//	          file, http, webhook, cloudevents, postgres, nats
+//	          file, http, webhook, cloudevents, postgres, nats, kafka
 //
 // A sink decides nothing about order and repetition: the caller delivers the items of a lane one after the other, and repeats an
 // item until the outcome is ok or duplicate. Each attempt has the same ID, so that a receiver can drop what it has.
@@ -72,6 +72,7 @@ const (
 	KindCloudEvents = "cloudevents"
 	KindPostgres    = "postgres"
 	KindNATS        = "nats"
+	KindKafka       = "kafka"
 )
 
 // A Config says where a sink delivers. The configuration of the node has checked it.
@@ -80,21 +81,26 @@ type Config struct {
 	Kind       string
 	URL        string // of http, webhook, cloudevents and postgres
 	Dir        string // of kind file
-	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token; of postgres: the password; of nats: what natsSecret reads. Empty: there is none
+	SecretFile string // of webhook: the keys of signatures; of http and cloudevents: a bearer token; of postgres: the password; of nats: what natsSecret reads; of kafka: a user and a password. Empty: there is none
 	Inflight   int    // attempts at once, which limits connections
 
-	// Of kind nats.
+	Reserved []Reserved // of kind file: directories that it may not use
+
+	// Of kinds nats and kafka.
 	Servers []string // URLs of the servers of one cluster
-	Stream  string   // name of the stream
-	Subject string   // first tokens of all subjects
 	CAFile  string   // certificates of authorities; empty: those of the system
+
+	Stream  string // of nats: name of the stream
+	Subject string // of nats: first tokens of all subjects
+	Topic   string // of kafka: name of the topic
+	SASL    string // of kafka: how a user is authenticated: plain, scram-sha-256, or scram-sha-512 if it is empty
 }
 
 // New returns a sink. It opens nothing before the first Deliver.
 func New(c Config) (Sink, error) {
 	switch c.Kind {
 	case KindFile:
-		return newFile(c.Dir, fileBytes, disk{}), nil
+		return newFile(&c, fileBytes, disk{}), nil
 	case KindHTTP:
 		return &putSink{newReceiver(c)}, nil
 	case KindWebhook:
@@ -103,6 +109,8 @@ func New(c Config) (Sink, error) {
 		return newPostgres(c)
 	case KindNATS:
 		return newNATS(c), nil
+	case KindKafka:
+		return newKafka(c, kafkaMetadata), nil
 	case KindCloudEvents:
 		return &cloudEvents{newReceiver(c)}, nil
 	}

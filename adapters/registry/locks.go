@@ -35,6 +35,7 @@ var Locks = []Lock{
 	{Name: "export files", Where: "adapters/export.fileSink.mu", Guards: "the files to which a sink appends",
 		Blocks: "a write and a sync of one item; only other items of the same sink wait"},
 	{Name: "publishing", Where: "adapters/export.natsSession.mu", Guards: "which attempts wait for an acknowledgement of NATS"},
+	{Name: "producing", Where: "adapters/export.kafkaSink.mu", Guards: "the records that the client of Kafka has, and the IDs that the topic has"},
 	{Name: "exporter", Where: "cmd/macronode/internal/server.exporter.mu", Guards: "the scheduler of a sink, and what its last attempts have shown", Inside: []string{"sink gauges"}},
 	{Name: "segment", Where: "adapters/journalfile.slot.mu", Guards: "one of the 8 segments open for reading",
 		Blocks: "one disk read: readers of the same segment wait for each other"},

@@ -350,7 +350,7 @@ func seen(t *testing.T) (all []sight) {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && slices.Contains([]string{"testdata", "testkit", "natstest"}, d.Name()): // the program links none of them
+			case d.IsDir() && slices.Contains([]string{"testdata", "testkit", "natstest", "kafkatest"}, d.Name()): // the program links none of them
 				return fs.SkipDir
 			case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
 				return nil

@@ -12,16 +12,18 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"macronode/adapters/adminapi"
+	"macronode/adapters/kafkatest"
 	"macronode/adapters/natstest"
 	"macronode/chaos/kill"
 	"macronode/core/types"
 )
 
 // TestKillExports kills the real binary while it delivers usage and movements to a receiver that fails, to files, and to a server of
-// NATS that is restarted. At the end all have each item in order, and none is missing. The receiver and the files can have items
-// again, the stream of NATS has each item once.
+// NATS and a broker of Kafka that are restarted. At the end all have each item in order, and none is missing. The receiver and the
+// files can have items again, the stream of NATS and the topic of Kafka have each item once.
 func TestKillExports(t *testing.T) {
 	binary, err := build()
 	if err != nil {
@@ -31,9 +33,12 @@ func TestKillExports(t *testing.T) {
 	defer r.Close()
 	bus := natstest.New(t, nil)
 	bus.Create("items", nil)
+	queue := kafkatest.New(t)
+	queue.Create("items", 3, nil)
 	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set",
 		fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"http","url":%q,"streams":["usage","wallet"]},{"name":"files","kind":"file","dir":%q,"streams":["usage","wallet"]},
-			{"name":"bus","kind":"nats","servers":["nats://%s"],"stream":"items","subject":"items","streams":["usage","wallet"]}]`, r.URL, out, bus.Address())}}
+			{"name":"bus","kind":"nats","servers":["nats://%s"],"stream":"items","subject":"items","streams":["usage","wallet"]},
+			{"name":"queue","kind":"kafka","servers":["kafka://%s"],"topic":"items","streams":["usage","wallet"]}]`, r.URL, out, bus.Address(), queue.Address())}}
 	var all []*kill.UsageClient
 	for i := range uint64(4) {
 		all = append(all, kill.NewUsageClient(i+1))
@@ -52,6 +57,7 @@ func TestKillExports(t *testing.T) {
 		killUnderLoad(t, n, all, &dice, func() {
 			issue()
 			bus.Restart()
+			queue.Restart()
 			if !r.AwaitAttempts(10) {
 				t.Errorf("no item is delivered: %s", n.Output())
 			}
@@ -70,15 +76,15 @@ func TestKillExports(t *testing.T) {
 	if err != nil {
 		t.Errorf("the receiver: %v", err)
 	}
-	files, messages := inFiles(t, out), inStream(t, bus)
+	files, messages, records := inFiles(t, out), inStream(t, bus), inTopic(t, queue)
 	for stream, head := range heads {
 		dimension, usage := strings.CutPrefix(stream, "usage/")
 		path := "/movements/default"
 		if usage {
 			path = "/slices/default/" + dimension
 		}
-		if got[path] != head || files[stream] != head || messages[stream] != head {
-			t.Errorf("%s has %d items, the receiver %d, the files %d, the stream %d", stream, head, got[path], files[stream], messages[stream])
+		if got[path] != head || files[stream] != head || messages[stream] != head || records[stream] != head {
+			t.Errorf("%s has %d items, the receiver %d, the files %d, the stream %d, the topic %d", stream, head, got[path], files[stream], messages[stream], records[stream])
 		}
 	}
 	if output, code := n.Stop(); code != 0 {
@@ -103,7 +109,7 @@ func awaitDelivered(t *testing.T, n *kill.Node) map[string]int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		heads, settled := map[string]int{}, len(is.Sinks) == 3 && open["usage_rows"] == 0
+		heads, settled := map[string]int{}, len(is.Sinks) == 4 && open["usage_rows"] == 0
 		for _, s := range is.Sinks {
 			settled = settled && s.Pending == 0 && s.Quarantined == 0 && s.InFlight == 0 && len(s.Lanes) == 3
 			for _, l := range s.Lanes {
@@ -154,6 +160,25 @@ func inStream(t *testing.T, bus *natstest.Server) map[string]int {
 			t.Errorf("%s comes after %d", m.Subject, last[stream])
 		}
 		last[stream] = position
+	})
+	return last
+}
+
+// inTopic checks that the records of each stream of items are in order, each once, and returns the last of each.
+func inTopic(t *testing.T, queue *kafkatest.Server) map[string]int {
+	t.Helper()
+	last := map[string]int{}
+	queue.Records("items", func(r *kgo.Record) {
+		var event struct{ Data struct{ Seq int } }
+		parts := strings.Split(string(r.Key), "/") // stream, tenant, and the dimension of usage
+		stream := parts[0]
+		if len(parts) == 3 {
+			stream += "/" + parts[2]
+		}
+		if err := json.Unmarshal(r.Value, &event); err != nil || event.Data.Seq != last[stream]+1 {
+			t.Errorf("%s comes after %d: %v", r.Value, last[stream], err)
+		}
+		last[stream] = event.Data.Seq
 	})
 	return last
 }

@@ -88,7 +88,7 @@ var Layers = []Layer{
 	adapter("audit"),
 	adapter("metering", "core/accounting", "adapters/hostclock").modules("golang.org/x/sync"),
 	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
-		"github.com/nats-io/nats-server/v2", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"), // the last three for tests only
+		"github.com/twmb/franz-go", "github.com/nats-io/nats-server/v2", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"), // the last three for tests only
 	adapter("decisions"),
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
@@ -108,12 +108,13 @@ var Layers = []Layer{
 	adapter("fstest", "adapters/fs", "adapters/provider"),
 	adapter("nettest"), // for tests only
 	adapter("natstest").modules("github.com/nats-io/nats-server/v2", "github.com/nats-io/nats.go"), // for tests only
+	adapter("kafkatest").modules("github.com/twmb/franz-go"),                                       // for tests only
 
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "examples/counter", "chaos"},
-		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2", "github.com/nats-io/nats.go"}},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2", "github.com/nats-io/nats.go", "github.com/twmb/franz-go"}},
 	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
 
 	{Path: "cmd/internal/jsonerror", Modules: []string{"github.com/go-json-experiment/json"}},
@@ -122,7 +123,7 @@ var Layers = []Layer{
 	{Path: "cmd/verify-usage", Imports: []string{"core/types", "core/accounting", "core/pricing", "core/invoice", "cmd/internal/usagefile"}}, // no adapter: a reader of its source sees all that it trusts
 	command("exit"),
 	command("datadir", "core", "adapters"),
-	command("settings", "core", "adapters"),
+	command("settings", "core", "adapters", "cmd/macronode/internal/datadir"),
 	command("explain", "core", "adapters"),
 	command("offline", "core", "adapters", "cmd/macronode/internal/exit", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings"),
 	command("testkit", "core", "adapters", "cmd/macronode/internal/datadir", "cmd/macronode/internal/settings", "cmd/macronode/internal/testkit"), // for tests only: no other layer names it

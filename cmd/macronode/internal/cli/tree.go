@@ -141,7 +141,7 @@ func (c *Console) load(own ...config.Flag) (*config.Config, error) {
 	}
 	cfg, err := config.Load(s)
 	if err == nil {
-		err = errors.Join(settings.CheckPolicy(cfg), settings.CheckPaths(cfg))
+		err = errors.Join(settings.CheckPolicy(cfg), settings.CheckPaths(cfg), settings.CheckSinks(cfg))
 	}
 	return cfg, exit.Unable(err)
 }

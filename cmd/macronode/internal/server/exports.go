@@ -85,6 +85,19 @@ func newExports(start settings.Start, journal *journalStore, x *index.Indexer, k
 	return e, nil
 }
 
+// claim locks the directories of file sinks. It fails if one is not free.
+func (e *exports) claim() error {
+	for i, at := range e.all {
+		if err := export.Claim(at.sink); err != nil {
+			for _, claimed := range e.all[:i] {
+				err = errors.Join(err, claimed.sink.Close())
+			}
+			return fmt.Errorf("the directory of sink %s cannot be used: %w", at.settings.Name, err)
+		}
+	}
+	return nil
+}
+
 // Run delivers until ctx ends, or a drain has ended the exporters. It returns when nothing is being delivered.
 func (e *exports) Run(ctx context.Context) error {
 	if len(e.all) == 0 {

@@ -89,6 +89,9 @@ func (s *Server) run(ctx context.Context) error {
 	if err := s.objects.recover(); err != nil {
 		return exit.Unable(err)
 	}
+	if err := s.exports.claim(); err != nil {
+		return exit.Unable(err)
+	}
 	s.inbox.attach(ctx, running)
 	go s.bootstrap().run(ctx, found.Damaged)
 	s.applied.Load().start(ctx)

@@ -2,11 +2,14 @@ package settings
 
 import (
 	"cmp"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"macronode/adapters/config"
 	"macronode/adapters/export"
+	"macronode/cmd/macronode/internal/datadir"
 	plane "macronode/core/export"
 	"macronode/core/lanes"
 	"macronode/core/types"
@@ -68,7 +71,12 @@ const itemBytes = 256 << 10
 // exportBytes returns the memory of all sinks.
 func exportBytes(c *config.Config) (all int64) {
 	for _, s := range sinks(c) {
-		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(s.Inflight)*itemBytes
+		items := s.Inflight
+		if s.Kind == export.KindKafka {
+			items += export.KafkaRecords
+			all += export.KafkaBytes
+		}
+		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(items)*itemBytes
 	}
 	return all
 }
@@ -78,9 +86,9 @@ func sinks(c *config.Config) (all []Sink) {
 	for i := range c.Exports.Sinks {
 		s := &c.Exports.Sinks[i]
 		is := Sink{Config: export.Config{Name: s.Name, Kind: s.Kind, URL: cmp.Or(s.URL, s.Database), SecretFile: s.SecretFile, Inflight: s.Inflight,
-			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, CAFile: s.CAFile}, FromNow: s.From == "now", Streams: s.Streams, Budget: c.Exports.Budget}
+			Servers: s.Servers, Stream: s.Stream, Subject: s.Subject, Topic: s.Topic, SASL: s.SASL, CAFile: s.CAFile}, FromNow: s.From == "now", Streams: s.Streams, Budget: c.Exports.Budget}
 		if s.Dir != "" {
-			is.Dir = c.SinkDir(s)
+			is.Dir, is.Reserved = c.SinkDir(s), reservedDirs(c)
 		}
 		for _, text := range s.Tenants {
 			t, _ := types.ParseTenant(text) // the configuration was checked
@@ -94,4 +102,36 @@ func sinks(c *config.Config) (all []Sink) {
 		all = append(all, is)
 	}
 	return all
+}
+
+// reservedDirs returns the directories of the node that no file sink may use. Directories of an operator, such as a provider that is a
+// whole disk, can have others in them.
+func reservedDirs(c *config.Config) []export.Reserved {
+	in := func(name string) string { return filepath.Join(c.Data, name) }
+	all := []export.Reserved{{Path: in(datadir.Journal), What: "the directory of the journal"}, {Path: in(datadir.Snapshots), What: "the directory of snapshots"},
+		{Path: in(datadir.Index), What: "the directory of the index"}, {Path: in(datadir.Objects), What: "the directory of objects"}}
+	for _, p := range c.ObjectProviders() {
+		if p.Path == "" { // a bucket
+			all = append(all, export.Reserved{Path: c.SpoolDir(&p), What: "the directory of drafts of provider " + p.Name})
+			continue
+		}
+		all = append(all, export.Reserved{Path: p.Path, What: "the directory of provider " + p.Name, Only: true})
+	}
+	if c.Journal.Archive != "" {
+		all = append(all, export.Reserved{Path: c.Journal.Archive, What: "the archive of the journal", Only: true})
+	}
+	return append(all, export.Reserved{Path: filepath.Clean(c.Data), What: "the data directory itself", Only: true})
+}
+
+// CheckSinks rejects file sinks in directories of the node, as far as their paths show it.
+func CheckSinks(c *config.Config) error {
+	for i, s := range sinks(c) {
+		for _, r := range s.Reserved {
+			below, err := filepath.Rel(r.Path, s.Dir)
+			if err == nil && (below == "." || !r.Only && filepath.IsLocal(below)) {
+				return fmt.Errorf("exports.sinks[%d].dir is %s, which is or is in %s, %s: name another directory", i, c.Exports.Sinks[i].Dir, r.Path, r.What)
+			}
+		}
+	}
+	return nil
 }

@@ -127,6 +127,8 @@ var keyChanges = []keyChange{
 	{"exports.sinks[].servers", "exports.sinks[3].servers", []any{"tls://10.0.0.7:4222", "tls://10.0.0.8:4222"}},
 	{"exports.sinks[].stream", "exports.sinks[3].stream", "items"},
 	{"exports.sinks[].subject", "exports.sinks[3].subject", "node2"},
+	{"exports.sinks[].topic", "exports.sinks[4].topic", "items"},
+	{"exports.sinks[].sasl", "exports.sinks[4].sasl", "plain"},
 	{"exports.sinks[].ca_file", "exports.sinks[3].ca_file", "/srv/other.pem"},
 	{"exports.sinks[].secret_file", "exports.sinks[1].secret_file", "/srv/token"},
 	{"exports.sinks[].from", "exports.sinks[1].from", "now"},
@@ -226,7 +228,6 @@ var keyChanges = []keyChange{
 // severalFields says why a key changes another number of settings than one. Which settings these
 // are, the golden file shows.
 var severalFields = map[string]string{
-	"data":                         "the drafts of buckets are in the data directory",
 	"http.request_deadline":        "the listener and the API end a request after it, and an idempotency key outlives the request",
 	"listen.max_conns":             "it is the limit of each of the two listeners",
 	"listen.max_conns_per_peer":    "it is the limit of each of the two listeners",
@@ -261,6 +262,10 @@ var severalFields = map[string]string{
 	"journal.min_free_bytes":       "uploads of objects keep twice as much free",
 	"accounting.prepaid[].tenant":  "one tenant has terms no more, and another has them",
 	"accounting.rows":              "the list of planes has the memory of the plane",
+	"data":                         "no file sink may use the directories of the node, and the drafts of buckets are in it",
+	"storage.providers[].name":     "the reason why no file sink may use its directory names it",
+	"storage.providers[].path":     "no file sink may use it",
+	"journal.archive":              "no file sink may use it",
 	"exports.quarantine_after":     "each sink has it",
 	"exports.lanes":                "the list of planes has the memory of the plane",
 	"exports.quarantine":           "the list of planes has the memory of the plane",
