@@ -54,6 +54,7 @@ const (
 	ExportCapacity              // lanes or quarantined positions of exports
 	EventsDeferred              // the rest of the idempotency window is reserved for other commands
 	TooManyEvents               // more than the idempotency window takes at once
+	UploadMoved                 // the upload does not end where the part begins
 	numProblems                 // the number of problems
 )
 
@@ -126,6 +127,7 @@ func (p Problem) rule() problemRule {
 		ExportCapacity:      {"export_capacity", 429, retryable},
 		EventsDeferred:      {"idempotency_capacity", 429, retryable | needsNoDurability},
 		TooManyEvents:       {"payload_too_large", 413, needsNoDurability},
+		UploadMoved:         {"upload_offset_mismatch", 409, 0},
 	}[p]
 }
 
@@ -197,6 +199,7 @@ func (p Problem) Detail() string {
 		ExportCapacity:      "The limit of lanes, or of quarantined positions, of exports is reached. Nothing was changed.",
 		EventsDeferred:      "Usage events may use three quarters of wallet.idempotency.keys, and these are in use until the index has older keys. No event of the request was recorded.",
 		TooManyEvents:       "The request has more events than a quarter of wallet.idempotency.keys, or three quarters of wallet.idempotency.max_keys_per_tenant. Send fewer events in a request.",
+		UploadMoved:         "The upload does not end at Upload-Offset. Ask for its offset and go on there.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

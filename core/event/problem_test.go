@@ -64,6 +64,7 @@ var contract = []struct {
 	{event.ExportCapacity, "export_capacity", 429, true, false, false},
 	{event.EventsDeferred, "idempotency_capacity", 429, true, false, true},
 	{event.TooManyEvents, "payload_too_large", 413, false, false, true},
+	{event.UploadMoved, "upload_offset_mismatch", 409, false, false, false},
 }
 
 func TestProblemsMatchContract(t *testing.T) {
