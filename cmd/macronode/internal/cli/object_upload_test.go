@@ -134,3 +134,34 @@ func TestUploadOutlivesKills(t *testing.T) {
 		t.Errorf("again: exit code %d, %d bytes sent\n%s", code, sent, out)
 	}
 }
+
+// TestBeginOfAnUploadIsRepeatable: a begin with the same idempotency key is the same upload, and with another address
+// it is rejected.
+func TestBeginOfAnUploadIsRepeatable(t *testing.T) {
+	f := newFront(t)
+	key, err := os.ReadFile(filepath.Join(f.dir, "bootstrap.key"))
+	testkit.Must(t, err)
+	begin := func(digit string) (int, string, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, f.URL+"/o/b3:"+strings.Repeat(digit, 64), nil)
+		testkit.Must(t, err)
+		for name, value := range map[string]string{"Authorization": "Bearer " + strings.TrimSpace(string(key)), "Idempotency-Key": "begin", "Upload-Complete": "?0"} {
+			r.Header.Set(name, value)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		testkit.Must(t, err)
+		testkit.Must(t, resp.Body.Close())
+		return resp.StatusCode, resp.Header.Get("Location"), resp.Header.Get("Idempotency-Replayed")
+	}
+	status, first, replayed := begin("a")
+	if status != 201 || first == "" || replayed != "" {
+		t.Fatal(status, first, replayed)
+	}
+	f.node.End()
+	f.node = testkit.StartKillable(t, f.dir)
+	if status, again, replayed := begin("a"); status != 201 || again != first || replayed != "true" {
+		t.Errorf("again: %d %s %s", status, again, replayed)
+	}
+	if status, _, _ := begin("b"); status != 422 {
+		t.Errorf("another address: %d", status)
+	}
+}
