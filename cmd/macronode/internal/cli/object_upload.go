@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -25,7 +26,7 @@ func (v *putObjectCmd) resume(ctx context.Context, c *Console, k *client.Client,
 	if err != nil {
 		return nil, err
 	}
-	u, err := v.findUpload(ctx, k, state, address, size)
+	u, err := v.findUpload(ctx, k, state, c.now(), address, size)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (v *putObjectCmd) resume(ctx context.Context, c *Console, k *client.Client,
 }
 
 // findUpload returns the upload that an earlier command began, or begins one.
-func (v *putObjectCmd) findUpload(ctx context.Context, k *client.Client, state uploadState, address string, size uint64) (*client.ObjectUpload, error) {
+func (v *putObjectCmd) findUpload(ctx context.Context, k *client.Client, state uploadState, now time.Time, address string, size uint64) (*client.ObjectUpload, error) {
 	if id := state.read(); id != "" {
 		switch u, err := k.GetUpload(ctx, address, v.Bucket, id); {
 		case err == nil && !u.Complete:
@@ -65,5 +66,6 @@ func (v *putObjectCmd) findUpload(ctx context.Context, k *client.Client, state u
 	if err != nil {
 		return nil, err
 	}
+	state.prune(now)
 	return u, state.write(u.UploadID)
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"macronode/adapters/client"
 	"macronode/adapters/nodedir"
@@ -28,6 +29,7 @@ type front struct {
 	dir  string
 	mu   sync.Mutex
 	node *testkit.Killable
+	cmd  *exec.Cmd
 	sent int
 	then func(part int) (respond bool) // after the n-th part was stored
 	part int
@@ -75,12 +77,12 @@ func newFront(t *testing.T) *front {
 }
 
 // put runs the command, and returns its output and the bytes of the parts that were sent.
-func (f *front) put(file, state string, flags ...string) (out string, code, sent int) {
+func (f *front) put(file, state string) (out string, code, sent int) {
 	f.t.Helper()
+	cmd := exec.Command("macronode", "object", "put", file, "--json", "--url", f.URL, "--api-key-file", filepath.Join(f.dir, "bootstrap.key"), "--state-home", state)
 	f.mu.Lock()
-	f.sent, f.part = 0, 0
+	f.sent, f.part, f.cmd = 0, 0, cmd
 	f.mu.Unlock()
-	cmd := exec.Command("macronode", append([]string{"object", "put", file, "--json", "--url", f.URL, "--api-key-file", filepath.Join(f.dir, "bootstrap.key"), "--state-home", state}, flags...)...)
 	b, _ := cmd.CombinedOutput()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,6 +96,10 @@ func TestUploadOutlivesKills(t *testing.T) {
 	file, state := filepath.Join(t.TempDir(), "large"), t.TempDir()
 	testkit.Must(t, os.WriteFile(file, content, 0o600))
 	f := newFront(t)
+	old := filepath.Join(state, "macronode", "uploads", "old") // of an upload that no command continued
+	testkit.Must(t, os.MkdirAll(filepath.Dir(old), 0o700))
+	testkit.Must(t, os.WriteFile(old, nil, 0o600))
+	testkit.Must(t, os.Chtimes(old, time.Time{}, time.Now().Add(-maxStateAge-time.Hour)))
 	states := func() int {
 		list, err := os.ReadDir(filepath.Join(state, "macronode", "uploads"))
 		if err != nil {
@@ -102,13 +108,14 @@ func TestUploadOutlivesKills(t *testing.T) {
 		return len(list)
 	}
 
-	f.then = func(part int) bool { // the response to the second part is lost, and the node stays away
+	f.then = func(part int) bool { // the response to the second part is lost, the node stays away, and the command is interrupted
 		if part == 2 {
 			f.node.End()
+			testkit.Must(t, f.cmd.Process.Signal(os.Interrupt))
 		}
 		return part != 2
 	}
-	out, code, sent := f.put(file, state, "--timeout", "100ms")
+	out, code, sent := f.put(file, state)
 	if code == 0 || !strings.Contains(out, "repeat the command") || sent != 2*client.PartSize || states() != 1 {
 		t.Fatalf("exit code %d, %d bytes sent, %d states\n%s", code, sent, states(), out)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"macronode/cmd/macronode/internal/exit"
 )
@@ -46,6 +47,19 @@ func (s uploadState) read() string {
 		return ""
 	}
 	return strings.TrimSpace(string(b))
+}
+
+// maxStateAge is the age after which the state of an upload that no command continued is removed.
+const maxStateAge = 30 * 24 * time.Hour
+
+// prune removes the states that are too old. One that cannot be removed stays.
+func (s uploadState) prune(now time.Time) {
+	list, _ := os.ReadDir(filepath.Dir(string(s)))
+	for _, f := range list {
+		if is, err := f.Info(); err == nil && now.Sub(is.ModTime()) > maxStateAge {
+			_ = os.Remove(filepath.Join(filepath.Dir(string(s)), f.Name()))
+		}
+	}
 }
 
 // write keeps the ID of an upload. A crash leaves the old file or the new one.
