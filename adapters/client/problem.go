@@ -66,6 +66,7 @@ const (
 	UsageCapacity       Code = "usage_capacity"
 	LaneMoved           Code = "lane_moved"
 	ExportCapacity      Code = "export_capacity"
+	UploadMoved         Code = "upload_offset_mismatch"
 )
 
 // Error makes a Code a target of errors.Is.

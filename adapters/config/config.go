@@ -150,7 +150,7 @@ type Storage struct {
 	Scrub         Scrub         `key:"scrub" doc:"Reading all copies to find damaged ones."`
 	Price         Price         `key:"price" doc:"What a write of an object costs. Writes are free unless per_mib is set."`
 	S3            S3            `key:"s3" doc:"The S3 interface."`
-	Parts         Parts         `key:"multipart" doc:"Uploads in parts of the S3 interface."`
+	Parts         Parts         `key:"multipart" doc:"Uploads in parts: those of the S3 interface, and resumable ones."`
 	Uploads       int           `key:"uploads" default:"64" min:"1" max:"4096" change:"restart" doc:"Maximum concurrent uploads. An upload with an unknown outcome counts until the next start."`
 	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs."`
 }

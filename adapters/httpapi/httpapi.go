@@ -48,6 +48,9 @@ type Config struct {
 	Contents  *objectstore.Store
 	Transfers Transfers
 	Paid      bool // writes of objects have a price
+	// MinAppend is the smallest part in bytes of a resumable upload, but for the last one; 0: 1 MiB.
+	MinAppend uint64
+	UploadTTL time.Duration // after which an upload that was not completed is aborted; 0: never
 	// Secret returns the secret access key of the S3 interface that belongs to an API key. Nil: there is none.
 	Secret func(key *event.Key) string
 	Region string // of the S3 interface
@@ -97,6 +100,9 @@ func New(c Config) *API {
 	}
 	if c.StreamWriteTimeout == 0 {
 		c.StreamWriteTimeout = 5 * time.Second
+	}
+	if c.MinAppend == 0 {
+		c.MinAppend = minAppend
 	}
 	if c.Random == nil {
 		c.Random = rand.Reader
@@ -177,6 +183,10 @@ func routes() []route {
 		{"get_object", get, "/o/:address", getObject, false},
 		{"head_object", http.MethodHead, "/o/:address", getObject, false},
 		{"delete_object", http.MethodDelete, "/o/:address", deleteObject, false},
+		{"append_object_upload", http.MethodPatch, "/o/:address/uploads/:upload_id", appendUpload, false},
+		{"get_object_upload", get, "/o/:address/uploads/:upload_id", getUpload, false},
+		{"head_object_upload", http.MethodHead, "/o/:address/uploads/:upload_id", getUpload, false},
+		{"cancel_object_upload", http.MethodDelete, "/o/:address/uploads/:upload_id", cancelUpload, false},
 		{"objects", get, "/o", listObjects, true},
 		{"record_usage", post, "/v1/usage-events", recordUsage, false},
 		{"usage", get, "/v1/usage", queryUsage, true},
@@ -204,7 +214,7 @@ func (a *API) addRoute(r route) {
 	a.routeCount++
 	e := &endpoint{name: r.name, service: serviceOf(r.name), number: a.routeCount, facet: types.FacetWallet, meanBytes: 1 << 10}
 	switch r.name {
-	case "put_object", "post_object", "get_object": // transfers take long
+	case "put_object", "post_object", "get_object", "append_object_upload": // transfers take long
 		e.facet, e.meanBytes = types.FacetStorage, 64<<10
 	}
 	if r.readsIndex {

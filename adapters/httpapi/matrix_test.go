@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"macronode/adapters/httpapi"
+	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/storage"
 	"macronode/core/types"
 )
 
@@ -80,6 +82,10 @@ func operationRequests() []operationRequest {
 		{id: "get_object", method: "GET", path: "/o/" + addressOf("hello")},
 		{id: "head_object", method: "HEAD", path: "/o/" + addressOf("hello")},
 		{id: "delete_object", method: "DELETE", path: "/o/" + addressOf("hello")},
+		{id: "append_object_upload", method: "PATCH", path: theUpload, body: "hello"},
+		{id: "get_object_upload", method: "GET", path: theUpload},
+		{id: "head_object_upload", method: "HEAD", path: theUpload},
+		{id: "cancel_object_upload", method: "DELETE", path: theUpload},
 		{id: "objects", method: "GET", path: "/o"},
 		{id: "openapi", method: "GET", path: "/openapi.json"},
 	}...)
@@ -127,16 +133,27 @@ func withMovements(t testing.TB, busy bool) *backend {
 
 func newName(s string) types.Name { return types.Name{Text: []byte(s)} }
 
+// theUpload is that of send.
+var theUpload = "/o/" + addressOf("hello") + "/uploads/0000000000050000"
+
 // send sends a request with the key 77.
 func send(h *backend, c operationRequest) *httptest.ResponseRecorder {
 	if len(h.frames) > 0 && strings.HasPrefix(c.path, "/o") { // it has movements
 		h.objects().put(types.DefaultTenant, "hello")
+		if strings.Contains(c.path, "/uploads/") {
+			h.objects().execute(&storage.BeginUpload{Header: command.Header{Tenant: types.DefaultTenant}, Bucket: storage.Bucket("default"), Name: storage.ObjectName(addressOf("hello"))})
+		}
 	}
-	api := httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Index: fakeIndex{h}, Usage: h.usage(), Rows: h.objects(), Names: h.objects(), Contents: h.objects().store, Transfers: noMeter{}, Secret: secretOf, Region: "us-east-1", Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
+	api := httpapi.New(httpapi.Config{MaxLargeBodies: 2, Node: node{h}, Admission: h, ReadModel: h, Index: fakeIndex{h}, Usage: h.usage(), Rows: h.objects(), Names: h.objects(), Contents: h.objects().store, Transfers: noMeter{}, Secret: secretOf, Region: "us-east-1", Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond, MinAppend: 1})
 	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 	r.Header.Set("Authorization", bearer(77))
 	if c.body != "" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.id == "append_object_upload" {
+		for name, value := range map[string]string{"Content-Type": "application/partial-upload", "Upload-Offset": "0", "Upload-Complete": "?0"} {
+			r.Header.Set(name, value)
+		}
 	}
 	if c.id == "record_usage" {
 		for name, value := range map[string]string{"specversion": "1.0", "id": "1", "source": "s", "type": "t", "time": later(0)} {
@@ -162,8 +179,11 @@ var covering = []struct{ accounts, assets, misses string }{
 
 // done returns the status of success.
 func (c *operationRequest) done() int {
-	if c.id == "record_usage" {
+	switch c.id {
+	case "record_usage":
 		return http.StatusAccepted
+	case "append_object_upload", "cancel_object_upload":
+		return http.StatusNoContent
 	}
 	return http.StatusOK
 }

@@ -11,6 +11,11 @@ type Rows interface {
 	Object(t types.Tenant, bucket types.NameHash, a storage.Address) (storage.Object, bool)
 	// StoredAs returns an object that any bucket holds.
 	StoredAs(a storage.Address) (storage.Object, bool)
+	// HasBucket reports whether a bucket exists.
+	HasBucket(t types.Tenant, bucket types.NameHash) bool
+	// Upload returns an upload in progress, and Parts up to limit of its parts with higher numbers than after.
+	Upload(t types.Tenant, bucket, name types.NameHash, id storage.UploadID) (storage.Upload, bool)
+	Parts(id storage.UploadID, after uint16, limit int) []storage.NumberedPart
 	// Usage returns what a bucket holds, and how many bytes the quotas leave to it.
 	Usage(t types.Tenant, bucket types.NameHash) (used storage.Usage, left uint64)
 }

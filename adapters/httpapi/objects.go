@@ -85,6 +85,9 @@ func putObject(k *call) error {
 	if s := k.Node.Status(); !s.Writes {
 		return problem(event.Unavailable)
 	}
+	if isBegin, err := o.beginsUpload(head); isBegin || err != nil {
+		return err
+	}
 	body, left, err := o.body(held)
 	if err != nil {
 		return err
@@ -93,9 +96,44 @@ func putObject(k *call) error {
 	if err := o.reservePrice(held); err != nil {
 		return err
 	}
-	up, err := k.Contents.Begin()
+	return o.keep(o.address, func(up *objectstore.Upload) error { return o.receive(up, body, left) }, func(c content) error {
+		return o.put(&storage.Put{Header: head, Bucket: o.bucket, Address: c.address, Size: c.size, File: c.file, Replace: c.replace})
+	})
+}
+
+// put lets the node store an object, and answers with the outcome. A client that disconnects does not cancel it: the
+// file would be kept until the next start.
+func (o *objectCall) put(put *storage.Put) error {
+	command := o.pay(put)
+	h := o.Header()
+	h["Etag"] = []string{etag(put.Address)}
+	h["Location"] = []string{location(put.Address, o.bucket)}
+	err := o.decide(context.WithoutCancel(o.r.Context()), func(ctx context.Context) (event.Reply, bool) {
+		reply, taken := o.Node.Execute(ctx, command)
+		o.settle(&reply)
+		return reply, taken
+	})
 	if err != nil {
-		return k.rejectFull("uploads", "As many objects are uploaded as may be.")
+		delete(h, "Etag")
+		delete(h, "Location")
+	}
+	return err
+}
+
+// A content is one whose file is durable.
+type content struct {
+	address storage.Address
+	size    uint64
+	file    storage.File
+	replace bool // the file of the same content, which is damaged
+}
+
+// keep fills a new file, makes it durable, and lets decide name it. If want is not zero, the content must have that
+// address. The file is kept if the outcome is unknown.
+func (o *objectCall) keep(want storage.Address, fill func(*objectstore.Upload) error, decide func(content) error) error {
+	up, err := o.Contents.Begin()
+	if err != nil {
+		return o.rejectFull("uploads", "As many objects are uploaded as may be.")
 	}
 	known := true
 	defer func() {
@@ -105,31 +143,19 @@ func putObject(k *call) error {
 			up.Keep()
 		}
 	}()
-	if err := o.receive(up, body, left); err != nil {
+	if err := fill(up); err != nil {
 		return err
 	}
-	if err := o.store(up); err != nil {
+	c := content{size: up.Size(), file: up.File()}
+	if c.address, err = o.store(up, want); err != nil {
 		return err
 	}
-	put := &storage.Put{Header: head, Bucket: o.bucket, Address: o.address, Size: up.Size(), File: up.File()}
-	if row, stored := k.Rows.StoredAs(o.address); stored {
-		put.Replace = !o.intact(row)
+	if row, stored := o.Rows.StoredAs(c.address); stored {
+		c.replace = !o.intact(c.address, row)
 	}
-	command := k.pay(put)
-	known = false // a client that disconnects does not cancel the command: the file would be kept until the next start
-	h := k.Header()
-	h["Etag"] = []string{etag(o.address)}
-	h["Location"] = []string{location(o.address, o.bucket)}
-	err = k.decide(context.WithoutCancel(k.r.Context()), func(ctx context.Context) (event.Reply, bool) {
-		reply, taken := k.Node.Execute(ctx, command)
-		k.settle(&reply)
-		return reply, taken
-	})
+	known = false
+	err = decide(c)
 	known = isKnown(err)
-	if err != nil {
-		delete(h, "Etag")
-		delete(h, "Location")
-	}
 	return err
 }
 
@@ -236,30 +262,34 @@ func (o *objectCall) receive(up *objectstore.Upload, body io.Reader, left uint64
 }
 
 // store makes an upload durable under its address.
-func (o *objectCall) store(up *objectstore.Upload) error {
-	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Now().Add(o.Deadline + o.StreamWriteTimeout)) // the upload may have taken longer
+func (o *objectCall) store(up *objectstore.Upload, want storage.Address) (storage.Address, error) {
+	o.extendDeadline() // the upload may have taken longer
 	a, err := up.Sum()
 	if err != nil {
-		return o.diskError(err)
+		return a, o.diskError(err)
 	}
-	if o.address != (storage.Address{}) && o.address != a {
-		return problemDetail(event.DigestMismatch, "The address of the content is "+a.String()+".")
+	if want != (storage.Address{}) && want != a {
+		return a, problemDetail(event.DigestMismatch, "The address of the content is "+a.String()+".")
 	}
-	o.address = a
 	if err := up.Store(a); err != nil {
-		return o.diskError(err)
+		return a, o.diskError(err)
 	}
 	o.Transfers.Stored(up.Size())
-	return nil
+	return a, nil
+}
+
+// extendDeadline gives the node the time of a request to decide and to answer.
+func (o *objectCall) extendDeadline() {
+	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Now().Add(o.Deadline + o.StreamWriteTimeout))
 }
 
 // intact reports whether the file of an object is readable and has its content. An upload replaces a file that is
 // not intact.
-func (o *objectCall) intact(row storage.Object) bool {
-	err := objectio.CheckIntact(o.r.Context(), o.Contents, o.address, row)
+func (o *objectCall) intact(a storage.Address, row storage.Object) bool {
+	err := objectio.CheckIntact(context.WithoutCancel(o.r.Context()), o.Contents, a, row)
 	if err != nil {
 		o.Transfers.Damaged()
-		o.Log.Warn("file of an object is replaced by an upload", "address", o.address.String(), "err", err)
+		o.Log.Warn("file of an object is replaced by an upload", "address", a.String(), "err", err)
 	}
 	return err == nil
 }

@@ -41,7 +41,7 @@ const (
 
 func (h *backend) objects() *objects {
 	if h.store == nil {
-		o := &objects{backend: h, names: map[string]storage.Change{}, disk: world.NewDisk(), plane: storage.New(storage.Limits{Objects: 100, Holdings: 100, Buckets: 10, TenantBuckets: 5,
+		o := &objects{backend: h, names: map[string]storage.Change{}, disk: world.NewDisk(), plane: storage.New(storage.Limits{Objects: 100, Holdings: 100, Buckets: 10, TenantBuckets: 5, Uploads: 4, TenantUploads: 3, Parts: 200, TenantParts: 100,
 			TenantQuota: storage.Usage{Bytes: tenantBytes, Objects: 50}, BucketQuota: storage.Usage{Bytes: bucketBytes, Objects: bucketNumber}}, 1)}
 		o.store = objectstore.New(o.disk, objectstore.Limits{Uploads: 3, Object: 2 << 20})
 		h.store = o
@@ -76,8 +76,8 @@ type stepFrame struct {
 
 func (f *stepFrame) Record() *record.Record { return &f.record }
 func (f *stepFrame) Add() types.Position {
-	f.objects.plane.Apply(now, types.TxID{}, &f.record)
 	p := f.objects.backend.seal(&f.record)
+	f.objects.plane.Apply(now, types.NewTxID(journal, p), &f.record)
 	c := storage.ReadChange(p, &f.record)
 	key := string(c.Bucket) + "/" + string(c.Name)
 	switch c.Bucket, c.Name = bytes.Clone(c.Bucket), bytes.Clone(c.Name); c.Kind {
@@ -137,6 +137,24 @@ func (o *objects) StoredAs(a storage.Address) (storage.Object, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.plane.Find(a)
+}
+
+func (o *objects) HasBucket(t types.Tenant, bucket types.NameHash) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.plane.HasBucket(t, bucket)
+}
+
+func (o *objects) Upload(t types.Tenant, bucket, name types.NameHash, id storage.UploadID) (storage.Upload, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.plane.Upload(t, bucket, name, id)
+}
+
+func (o *objects) Parts(id storage.UploadID, after uint16, limit int) []storage.NumberedPart {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.plane.Parts(id, after, limit)
 }
 
 func (o *objects) Usage(t types.Tenant, bucket types.NameHash) (storage.Usage, uint64) {

@@ -126,33 +126,45 @@ func (k *call) submit(in *event.Request) error {
 
 // decide runs ask until the deadline, or until parent is cancelled, and answers with the outcome.
 func (k *call) decide(parent context.Context, ask func(context.Context) (event.Reply, bool)) error {
-	ctx, cancel := context.WithTimeout(parent, k.Deadline)
-	defer cancel()
-	began := time.Now()
-	reply, taken := ask(ctx)
-	if !taken {
-		return problem(event.Busy)
-	}
-	k.Meter.Decided(time.Since(began))
-	switch {
-	case reply.Position.LSN > 0:
-	case reply.Problem == event.None:
-		return errNoRecord
-	case reply.Problem == event.BadRequest && reply.Item > 0: // all else that is wrong with an item was found before
-		return &refusal{problem: reply.Problem, item: int(reply.Item), detail: "ref: is the ref of an earlier item of this batch"}
-	default:
-		return &refusal{problem: reply.Problem, nonce: reply.Nonce, item: int(reply.Item), detail: reply.Shortage.Detail()}
+	reply, err := k.outcome(parent, ask)
+	if err != nil {
+		return err
 	}
 	if reply.Replayed {
 		k.identify()
-		k.Meter.Replayed()
 		k.Header()["Idempotency-Replayed"] = isTrue
 	} else {
 		k.record(reply.Position)
-		k.isFirst = true
 	}
 	if err := k.sendRecord(reply.Position); err != nil {
 		return errors.Join(errNoRecord, err)
 	}
 	return nil
+}
+
+// outcome runs ask until the deadline, or until parent is cancelled. A problem is an error.
+func (k *call) outcome(parent context.Context, ask func(context.Context) (event.Reply, bool)) (event.Reply, error) {
+	ctx, cancel := context.WithTimeout(parent, k.Deadline)
+	defer cancel()
+	began := time.Now()
+	reply, taken := ask(ctx)
+	if !taken {
+		return reply, problem(event.Busy)
+	}
+	k.Meter.Decided(time.Since(began))
+	switch {
+	case reply.Position.LSN > 0:
+	case reply.Problem == event.None:
+		return reply, errNoRecord
+	case reply.Problem == event.BadRequest && reply.Item > 0: // all else that is wrong with an item was found before
+		return reply, &refusal{problem: reply.Problem, item: int(reply.Item), detail: "ref: is the ref of an earlier item of this batch"}
+	default:
+		return reply, &refusal{problem: reply.Problem, nonce: reply.Nonce, item: int(reply.Item), detail: reply.Shortage.Detail()}
+	}
+	if reply.Replayed {
+		k.Meter.Replayed()
+	} else {
+		k.isFirst = true
+	}
+	return reply, nil
 }

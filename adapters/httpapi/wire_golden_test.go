@@ -91,8 +91,19 @@ func conversation() []wireRequest {
 		{"DELETE", "/o/" + addressOf("hello"), "", ""},
 		{"DELETE", "/o/" + addressOf("hello"), "", ""},
 		{"GET", "/o/" + addressOf("hello"), "", ""},
+		{"PUT", "/o/" + addressOf("hello"), "upload-1", ""},
+		{"GET", "/o/" + addressOf("hello") + "/uploads/" + firstUpload, "", ""},
+		{"HEAD", "/o/" + addressOf("hello") + "/uploads/" + firstUpload, "", ""},
+		{"PATCH", "/o/" + addressOf("hello") + "/uploads/" + firstUpload, "", "hello"},
+		{"GET", "/o/" + addressOf("hello") + "/uploads/" + firstUpload, "", ""},
+		{"DELETE", "/o/" + addressOf("hello") + "/uploads/" + firstUpload, "", ""},
+		{"PUT", "/o/" + addressOf("hi"), "upload-2", ""},
+		{"DELETE", "/o/" + addressOf("hi") + "/uploads/" + secondUpload, "", ""},
 	}
 }
+
+// The uploads of the conversation.
+const firstUpload, secondUpload = "0000000000190000", "00000000001c0000"
 
 // TestWireGolden: the responses do not change by a byte, and the conversation uses every operation.
 func TestWireGolden(t *testing.T) {
@@ -118,6 +129,12 @@ func TestWireGolden(t *testing.T) {
 		}
 		if a.key != "" {
 			r.Header.Set("Idempotency-Key", a.key)
+		}
+		if strings.HasPrefix(a.key, "upload-") {
+			r.Header.Set("Upload-Complete", "?0")
+		}
+		if a.method == "PATCH" {
+			r.Header["Content-Type"], r.Header["Upload-Offset"], r.Header["Upload-Complete"] = []string{"application/partial-upload"}, []string{"0"}, []string{"?1"}
 		}
 		if route, _, err := router.FindRoute(r); err == nil {
 			met[route.Operation.OperationID] = true

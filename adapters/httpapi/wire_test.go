@@ -25,7 +25,7 @@ func TestTypesMatchDocument(t *testing.T) {
 		reflect.TypeFor[wire.Problem](), reflect.TypeFor[wire.Hold](), reflect.TypeFor[wire.HoldsPage](), reflect.TypeFor[wire.Entry](), reflect.TypeFor[wire.EntriesPage](),
 		reflect.TypeFor[wire.Holding](), reflect.TypeFor[wire.AccountView](), reflect.TypeFor[wire.AccountsPage](), reflect.TypeFor[wire.AssetView](), reflect.TypeFor[wire.AssetsPage](),
 		reflect.TypeFor[wire.Change](), reflect.TypeFor[wire.ChangesPage](), reflect.TypeFor[wire.Key](), reflect.TypeFor[wire.NewKey](), reflect.TypeFor[wire.KeysPage](),
-		reflect.TypeFor[wire.StoredObject](), reflect.TypeFor[wire.DeletedObject](), reflect.TypeFor[wire.ObjectItem](), reflect.TypeFor[wire.ObjectsPage](), reflect.TypeFor[wire.S3Credentials](),
+		reflect.TypeFor[wire.StoredObject](), reflect.TypeFor[wire.ObjectUpload](), reflect.TypeFor[wire.StoredObjectOrUpload](), reflect.TypeFor[wire.DeletedObject](), reflect.TypeFor[wire.ObjectItem](), reflect.TypeFor[wire.ObjectsPage](), reflect.TypeFor[wire.S3Credentials](),
 		reflect.TypeFor[wire.UsageData](), reflect.TypeFor[wire.UsageEvent](), reflect.TypeFor[wire.UsageRecorded](), reflect.TypeFor[wire.UsageSum](), reflect.TypeFor[wire.UsagePage](),
 		reflect.TypeFor[wire.UsageRow](), reflect.TypeFor[wire.UsageSlice](), reflect.TypeFor[wire.UsageSlicesPage](), reflect.TypeFor[wire.Labels]()}
 	named := map[string]bool{"ReleaseRequest": true} // has no members

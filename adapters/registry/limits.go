@@ -134,6 +134,7 @@ var Limits = []Limit{
 	{"core/accounting.MaxLabelValue", "bytes of the value of a label", []string{"core/accounting.NewSeries"}, "core/accounting.TestSeries"},
 	{"core/accounting.MaxLabels", "bytes of all labels of a series", []string{"core/accounting.NewSeries"}, "core/accounting.TestSeries"},
 	{"core/accounting.MaxSums", "sums of a query of usage; a query with more is rejected", []string{"core/accounting.Summary.add"}, "core/accounting.TestSummaryIsBounded"},
+	{"adapters/httpapi.minAppend", "bytes of a part of a resumable upload, but for the last one; a smaller one gets 400", []string{"adapters/httpapi.uploadCall.checkPart"}, "adapters/httpapi.TestUploadFields"},
 	{"adapters/httpapi.maxUsageTime", "time of a query of usage; a longer one is rejected", []string{"adapters/httpapi.usageQuery.check"}, "adapters/httpapi.TestUsageQueries"},
 	{"adapters/httpapi.onePageBytes", "bytes after which a page of slices ends", []string{"adapters/httpapi.call.listSlices"}, "adapters/httpapi.TestSlicesArePaged"},
 	{"exports.sinks", "systems that get exports", []string{"adapters/config.Config.sink"}, "adapters/config.TestSinksOfExports"},

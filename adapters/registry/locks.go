@@ -30,6 +30,8 @@ var Locks = []Lock{
 		Blocks: "operations share the lock while they use the disk; stopping an engine waits for them"},
 	{Name: "index files", Where: "adapters/index.fence.files", Guards: "the open files of an engine", Inside: []string{"index", "index life", "index cursors", "index fence"},
 		Blocks: "closing the files of a stopped engine"},
+	{Name: "part", Where: "adapters/client.partReader.mu", Guards: "the position of a part that a client sends",
+		Blocks: "one read of the file"},
 	{Name: "uploads", Where: "adapters/objectstore.Store.mu", Guards: "the uploads that have not ended, and the next number"},
 	{Name: "repairs", Where: "cmd/macronode/internal/server.repairs.mu", Guards: "the queue and the budget of repairs, and what the last inventory and scrub found"},
 	{Name: "export files", Where: "adapters/export.fileSink.mu", Guards: "the files to which a sink appends",

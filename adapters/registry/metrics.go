@@ -16,6 +16,7 @@ var Endpoints = [][]string{
 	{"accounts", "GET"}, {"assets", "GET"}, {"changes", "GET"}, {"stream", "GET"}, {"openapi", "GET"},
 	{"create_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
 	{"s3_credentials", "GET"}, {"put_object", "PUT"}, {"post_object", "POST"}, {"get_object", "GET"}, {"head_object", "HEAD"}, {"delete_object", "DELETE"}, {"objects", "GET"},
+	{"append_object_upload", "PATCH"}, {"get_object_upload", "GET"}, {"head_object_upload", "HEAD"}, {"cancel_object_upload", "DELETE"},
 	{"record_usage", "POST"}, {"usage", "GET"}, {"usage_slices", "GET"},
 	{"proxy", "GET"}, {"proxy", "POST"}, {"proxy", "other"},
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},

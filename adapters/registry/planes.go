@@ -43,7 +43,7 @@ const (
 	busyRejections = "busy_rejections_total"
 )
 
-var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "other"}
+var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "other"}
 
 func latencyOf(endpoints [][]string) Metric {
 	return Metric{Name: requestLatency, Type: Histogram, Help: "Time from the request header to the end of the response.",

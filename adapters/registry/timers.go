@@ -28,7 +28,7 @@ var Timers = []Timer{
 	{"adapters/httpapi.call.sumUsage.ctx", "a sum of usage is answered 504", "http.request_deadline"},
 	{"adapters/httpapi.call.listSlices.ctx", "a list of slices is answered 504", "http.request_deadline"},
 	{"adapters/httpapi.stream.wait.ctx", "a stream checks for its end, or sends a keep-alive", "250 ms"},
-	{"adapters/httpapi.call.decide.ctx", "a write is answered 504 outcome_unknown", "http.request_deadline"},
+	{"adapters/httpapi.call.outcome.ctx", "a write is answered 504 outcome_unknown", "http.request_deadline"},
 	{"adapters/hostclock.Sleep.t", "a pause ends", "the requested time"},
 	{"adapters/httpserver.Server.finish.quiet", "requests are aborted", "node.drain, minus 450 ms; on the admin listener 1 s"},
 	{"adapters/httpserver.tlsListener.handshake.limited", "a TLS handshake is cancelled", "http.header_timeout, at most 2 s"},

@@ -23,6 +23,9 @@ type createResult struct {
 
 // createUpload begins an upload in parts.
 func createUpload(c *call) error {
+	if _, err := storage.ParseAddress(c.target.key); err == nil {
+		return errArgument.saying(storage.ErrName.Error()) // the native interface has such uploads
+	}
 	meta, err := readMeta(c.r.Header)
 	if err != nil {
 		return err

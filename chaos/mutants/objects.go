@@ -31,7 +31,7 @@ func objects() []Mutant {
 		one("an upload that has ended leaves room at once", "the rows of a tenant are counted until they are removed", "core/storage/counts.go", "if n := difference(had, has); n != 0 {\n\t\tp.count(t, func(c *counts) { c.uploads", "if n := difference(had, has && !u.ended); n != 0 {\n\t\tp.count(t, func(c *counts) { c.uploads", names, tenants),
 		one("an object counts one reference", "an object exists while an entry names it", apply, "\to.refs++\n", "\to.refs = 1\n", model, names),
 		one("every upload replaces the file of an object", "a put names the file that is there", decide, "if known && (!replace || f == 0) {", "if known && f == 0 {", model, "./core/storage TestFileOfKnownObject$"),
-		one("a damaged file is kept", "an upload replaces a damaged file", http+"objects.go", "put.Replace = !o.intact(row)", "_ = !o.intact(row)", "./adapters/httpapi TestDamagedObjects$", "./cmd/macronode/internal/cli TestObjectsSurvive$"),
+		one("a damaged file is kept", "an upload replaces a damaged file", http+"objects.go", "c.replace = !o.intact(c.address, row)", "_ = !o.intact(c.address, row)", "./adapters/httpapi TestDamagedObjects$", "./cmd/macronode/internal/cli TestObjectsSurvive$"),
 		one("a record is not undone", "an undone savepoint leaves no trace", undo, "p.undo = append(p.undo, c)", "_ = c", names, "./core/storage TestUndo$"),
 		alone("one test has this", one("every key may store", "a put needs the scope store", plane, "return keys.Allows(at, c.Head().Caller, c.Head().Tenant, event.ScopeStore)", "return true", "./core/storage TestAuthorization$")),
 		alone("one test has this", one("a record with any usage fits", "a journal proves the quotas", apply, "return m.tenantUsage == d.apply(total) && m.bucketUsage == d.apply(used) &&\n\t\t", "return total.Bytes|1 > 0 && ", "./core/storage TestFitsRejectsWhatDoesNotContinue$")),
@@ -65,7 +65,7 @@ func objects() []Mutant {
 		alone("one test has this", one("uploads take the reserve of the disk", "uploads never stop the journal", writes, "free < u.store.limits.Reserve+freeCheck", "free < 1", "./adapters/objectstore TestRefusals$")),
 		alone("a script that has it waits for a node that serves", one("a lost journal begins anew beside objects", "no file is removed because its journal is lost", "cmd/macronode/internal/server/recover.go", "datadir.Index, datadir.Objects}", "datadir.Index}", "./cmd/macronode/internal/server TestObjectsNeedTheirJournal$")),
 		alone("one table has the conditions", one("a weak tag selects a range", "a range needs the very object", http+"object_read.go", "if tag == \"*\" || tag == etag(a) {", "if tag == \"*\" || strings.TrimPrefix(tag, \"W/\") == etag(a) {", "./adapters/httpapi TestConditionsOfObjects$")),
-		one("another content is stored", "the address decides what is stored", http+"objects.go", "o.address != (storage.Address{}) && o.address != a {", "false {", "./adapters/httpapi TestRefusedUploads$", "./adapters/httpapi TestWireGolden$"),
+		one("another content is stored", "the address decides what is stored", http+"objects.go", "want != (storage.Address{}) && want != a {", "false {", "./adapters/httpapi TestRefusedUploads$", "./adapters/httpapi TestWireGolden$"),
 	}
 }
 
@@ -133,6 +133,9 @@ func entries() []Mutant {
 		alone("uploads are a rule of one model", one("the last part of an upload is never removed", "the parts of an ended upload are removed", upload, "u, u.next <= u.high)", "u, u.next < u.high)", names)),
 		alone("uploads are a rule of one model", one("a removed part keeps its object", "an object without a name is garbage", upload, "\t\t\tp.release(part.Address)\n", "\t\t\t_ = part\n", names)),
 		alone("uploads are a rule of one model", one("an upload never expires", "an abandoned upload is aborted", upload, "at < u.Begun+ttl", "at < 2*u.Begun+ttl", names)),
+		alone("one model appends parts", one("a part is appended at any offset", "of several parts at one offset one is accepted", decide, "case c.Append && (u.Bytes != c.Offset || u.high >= c.Number):", "case c.Append && u.high >= c.Number:", names)),
+		one("an upload is completed by any content", "the digest of the whole content is verified", http+"object_upload.go", "return u.keep(u.address, u.join,", "return u.keep(storage.Address{}, u.join,", "./adapters/httpapi TestUploadOfAnotherContentIsRejected$", "./adapters/httpapi TestUploadAgreesWithModel$"),
+		one("a resumed upload begins again", "what the node has is not sent again", "adapters/client/uploads.go", "offset: offset, size: size, content", "offset: min(offset, 0), size: size, content", "./adapters/client TestUploadGoesOn$", "./cmd/macronode/internal/cli TestUploadOutlivesKills$"),
 		alone("one model lists names", one("a removed name is listed", "a list has the objects that there are", listed, "remove(objectKey(d.arena, c.Tenant, bucket, c.Name))", "_ = bucket", lists)),
 		alone("one model lists names", one("an older row hides a newer one", "the newest row of a name counts", listed, "return cmp.Compare(b.order, a.order)", "return cmp.Compare(a.order, b.order)", lists)),
 		alone("one model lists names", one("a table lists what a tail removed", "the newest row of a name counts", listed, "if at < len(recent) && bytes.Equal(recent[at].key, key) {", "if false {", lists)),

@@ -20,7 +20,7 @@ var nevers = []never{
 		event.RangeNotSatisfiable, event.ObjectUnreadable)},
 	{"the wallet has no such problem", outcomes(event.QuotaExceeded, event.PreconditionFailed, event.PaymentRequired,
 		event.EventInvalid, event.EventConflict, event.EventTooOld, event.EventInFuture, event.UsageOverflow, event.UsageCapacity,
-		event.EventsDeferred, event.TooManyEvents, event.LaneMoved, event.ExportCapacity)},
+		event.EventsDeferred, event.TooManyEvents, event.LaneMoved, event.ExportCapacity, event.UploadMoved)},
 	{"no run issues that much", outcomes(event.SupplyLimitExceeded)},
 
 	// Outcomes that an operation cannot have.

@@ -55,6 +55,7 @@ const (
 	EventsDeferred              // the rest of the idempotency window is reserved for other commands
 	TooManyEvents               // more than the idempotency window takes at once
 	PrepaidExceeded             // the price of the usage is above the balance of its account
+	UploadMoved                 // the upload does not end where the part begins
 	numProblems                 // the number of problems
 )
 
@@ -128,6 +129,7 @@ func (p Problem) rule() problemRule {
 		EventsDeferred:      {"idempotency_capacity", 429, retryable | needsNoDurability},
 		TooManyEvents:       {"payload_too_large", 413, needsNoDurability},
 		PrepaidExceeded:     {"insufficient_funds", 402, 0},
+		UploadMoved:         {"upload_offset_mismatch", 409, 0},
 	}[p]
 }
 
@@ -200,6 +202,7 @@ func (p Problem) Detail() string {
 		EventsDeferred:      "Usage events may use three quarters of wallet.idempotency.keys, and these are in use until the index has older keys. No event of the request was recorded.",
 		TooManyEvents:       "The request has more events than a quarter of wallet.idempotency.keys, or three quarters of wallet.idempotency.max_keys_per_tenant. Send fewer events in a request.",
 		PrepaidExceeded:     "The available balance of the account that pays is less than the price of the usage. No event of the request was recorded.",
+		UploadMoved:         "The upload does not end at Upload-Offset. Ask for its offset and go on there.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

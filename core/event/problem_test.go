@@ -65,6 +65,7 @@ var contract = []struct {
 	{event.EventsDeferred, "idempotency_capacity", 429, true, false, true},
 	{event.TooManyEvents, "payload_too_large", 413, false, false, true},
 	{event.PrepaidExceeded, "insufficient_funds", 402, false, false, false},
+	{event.UploadMoved, "upload_offset_mismatch", 409, false, false, false},
 }
 
 func TestProblemsMatchContract(t *testing.T) {

@@ -110,7 +110,7 @@ func (s *names) decide(c command.Command, want reference.Outcome) {
 	s.added = false
 	var reply event.Reply
 	s.plane.Decide(s.time, c, s, &reply)
-	problem := map[reference.Outcome]event.Problem{reference.NotFound: event.NotFound, reference.Precondition: event.PreconditionFailed, reference.Stale: event.InProgress,
+	problem := map[reference.Outcome]event.Problem{reference.NotFound: event.NotFound, reference.Precondition: event.PreconditionFailed, reference.Stale: event.InProgress, reference.Moved: event.UploadMoved,
 		reference.Quota: event.QuotaExceeded, reference.Capacity: event.CapacityExceeded}[want]
 	if reply.Problem != problem || s.added != (problem == event.None) {
 		s.Fatalf("%T %+v: %v, recorded %v; the model has %s", c, c, reply.Problem.Code(), s.added, want)
@@ -185,8 +185,12 @@ func (s *names) putNamed(*rapid.T) {
 		if s.draw("stale") {
 			revision++
 		}
-		if !s.draw("another name") && n.Object != u.Name.Object && len(u.Name.Object) < storage.AddressLen {
+		if !s.draw("another name") && n.Object != u.Name.Object {
 			n = u.Name
+			if len(n.Object) == storage.AddressLen { // it becomes only that object
+				content, o = n.Object, object(n.Object)
+				c.Address, c.Size = address(o), size(o)
+			}
 			c.Tenant, c.Bucket, c.Name = n.Tenant, storage.Bucket(n.Bucket.Name), storage.ObjectName(n.Object)
 			c.Match, m = storage.Match{}, reference.Match{}
 		}
@@ -235,11 +239,8 @@ func (s *names) deleteBucket(*rapid.T) {
 	s.decide(&storage.DeleteBucket{Header: s.next(b.Tenant), Bucket: storage.Bucket(b.Name)}, s.model.DeleteBucket(b))
 }
 
-func (s *names) begin(t *rapid.T) {
+func (s *names) begin(*rapid.T) {
 	n := s.name()
-	if _, err := storage.ParseAddress(n.Object); err == nil {
-		t.Skip("an address names no upload")
-	}
 	head := s.next(n.Tenant)
 	id := int(s.at.LSN)
 	s.uploads[id] = storage.UploadID(s.at)
@@ -263,6 +264,28 @@ func (s *names) putPart(*rapid.T) {
 		c.File = 0
 	}
 	s.decide(c, s.model.PutPart(id, n, number, content, copied))
+}
+
+// appendPart continues an upload, often at a wrong offset.
+func (s *names) appendPart(*rapid.T) {
+	id, u := s.anUpload()
+	if u == nil {
+		return
+	}
+	n, content, number, offset := u.Name, s.content(), 1, uint64(0)
+	for _, p := range u.Parts {
+		number = max(number, p.Number+1)
+		offset += s.model.Size(p.Content)
+	}
+	if s.draw("another number") {
+		number = rapid.SampledFrom([]int{1, 2, 64, 131}).Draw(s.T, "number")
+	}
+	if s.draw("another offset") {
+		offset = uint64(rapid.IntRange(0, 90).Draw(s.T, "offset"))
+	}
+	o := object(content)
+	s.decide(&storage.PutPart{Header: s.next(n.Tenant), Bucket: storage.Bucket(n.Bucket.Name), Name: storage.ObjectName(n.Object), Upload: s.uploads[id], Number: uint16(number),
+		Address: address(o), Size: size(o), File: s.file, Append: true, Offset: offset}, s.model.AppendPart(id, n, number, content, offset))
 }
 
 func (s *names) abort(*rapid.T) {
@@ -400,7 +423,7 @@ func TestNamesAgreeWithModel(t *testing.T) {
 		"*storage.Put capacity exceeded", "complete done", "complete stale", "complete not found", "*storage.Delete done", "*storage.Delete not found",
 		"*storage.CreateBucket done", "*storage.CreateBucket precondition failed", "*storage.DeleteBucket done", "*storage.DeleteBucket not found",
 		"*storage.DeleteBucket precondition failed", "*storage.BeginUpload done", "*storage.BeginUpload not found", "*storage.BeginUpload capacity exceeded",
-		"*storage.PutPart done", "*storage.PutPart not found", "*storage.PutPart quota exceeded", "*storage.PutPart capacity exceeded",
+		"*storage.PutPart done", "*storage.PutPart moved", "*storage.PutPart not found", "*storage.PutPart quota exceeded", "*storage.PutPart capacity exceeded",
 		"*storage.AbortUpload done", "*storage.AbortUpload not found", "expire"}
 	for round := 0; round == 0 || len(missing(seen, wanted[:])) > 0; round++ { // rare outcomes take some rounds
 		if round == 50 {
@@ -409,7 +432,7 @@ func TestNamesAgreeWithModel(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			s := newNames(t, seen)
 			t.Repeat(map[string]func(*rapid.T){"put": s.put, "put named": s.putNamed, "put named again": s.putNamed, "delete": s.delete, "create bucket": s.createBucket,
-				"delete bucket": s.deleteBucket, "begin": s.begin, "put part": s.putPart, "another part": s.putPart, "abort": s.abort, "expire": s.expire, "reload": s.reload})
+				"delete bucket": s.deleteBucket, "begin": s.begin, "put part": s.putPart, "another part": s.putPart, "append part": s.appendPart, "abort": s.abort, "expire": s.expire, "reload": s.reload})
 		})
 	}
 }

@@ -26,6 +26,7 @@ var (
 	ErrFile     = errors.New("object: names no file")
 	ErrMeta     = errors.New("object: the metadata must have at most 4 KiB")
 	ErrPart     = errors.New("part: the number must be 1..10000")
+	ErrOffset   = errors.New("part: one without Append has no offset")
 	ErrNoUpload = errors.New("upload: names no upload")
 )
 
@@ -122,6 +123,10 @@ type DeleteBucket struct {
 
 // BeginUpload begins an object that is stored in parts. The position of its record is the ID of the
 // upload. Its reply is NotFound if the bucket does not exist.
+//
+// BeginUpload needs no idempotency key: without one, a retry begins another upload.
+//
+// An upload whose name is an address becomes only the object with that address.
 type BeginUpload struct {
 	command.Header
 	Bucket types.Name
@@ -131,6 +136,9 @@ type BeginUpload struct {
 
 // PutPart stores a part of an upload, whose content is already durable in a file. A part with the same
 // number is replaced. Its reply is NotFound if there is no such upload of that name.
+//
+// With Append it continues the upload: UploadMoved reports that the upload does not have Offset bytes, or a part with
+// the number or a higher one. So of several writers at one offset one succeeds.
 type PutPart struct {
 	command.Header
 	Bucket  types.Name
@@ -142,6 +150,9 @@ type PutPart struct {
 	File    File // 0: that of an object that exists; NotFound if it does not
 	Replace bool
 	ETag    ETag
+
+	Append bool
+	Offset uint64 // bytes of the parts before, with Append
 }
 
 // AbortUpload ends an upload and removes its parts. Its reply is NotFound if there is no such upload of
@@ -205,9 +216,6 @@ func (c *BeginUpload) ValidateFields() error {
 	if len(c.Meta) > MaxMeta {
 		return ErrMeta
 	}
-	if _, err := parseAddress(c.Name.Text); err == nil {
-		return ErrName // the content of an upload is not known at its begin
-	}
 	return checkNames(c.Bucket, c.Name)
 }
 
@@ -220,6 +228,10 @@ func (c *PutPart) ValidateFields() error {
 		return ErrPart
 	case c.Upload == UploadID{}:
 		return ErrNoUpload
+	case !c.Append && c.Offset > 0:
+		return ErrOffset
+	case c.Offset > MaxObject-c.Size:
+		return ErrSize
 	}
 	return checkNames(c.Bucket, c.Name)
 }
@@ -253,6 +265,11 @@ func fits(n types.Name, limit int) bool { return len(n.Text) > 0 && len(n.Text) 
 // of the request: a retry uploads to another file.
 func (c *Put) Seal() {
 	c.Hash = seal(&c.Header, kindStored, c.Address, c.Size, c.Bucket, c.Name)
+}
+
+// Seal computes the digests of c, outside of the step.
+func (c *BeginUpload) Seal() {
+	c.Hash = seal(&c.Header, kindUploadBegun, Address{}, 0, c.Bucket, c.Name)
 }
 
 // Seal computes the digests of c, outside of the step.

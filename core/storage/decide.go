@@ -142,8 +142,12 @@ func (p *Plane) deleteBucket(t types.Tenant, c *DeleteBucket) (m movement, no ev
 func (p *Plane) putPart(t types.Tenant, c *PutPart) (m movement, no event.Problem) {
 	m = movement{kind: kindPartPut, address: c.Address, size: c.Size, bucket: c.Bucket.Text, name: c.Name.Text,
 		upload: c.Upload, number: c.Number, etag: c.ETag}
-	if _, ok := p.Upload(t, c.Bucket.ID, c.Name.ID, c.Upload); !ok {
+	u, ok := p.Upload(t, c.Bucket.ID, c.Name.ID, c.Upload)
+	switch {
+	case !ok:
 		return m, event.NotFound
+	case c.Append && (u.Bytes != c.Offset || u.high >= c.Number):
+		return m, event.UploadMoved
 	}
 	return m, p.setContent(&m, c.File, c.Replace)
 }

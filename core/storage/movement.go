@@ -158,6 +158,12 @@ func (m *movement) place(t types.Tenant) place {
 	return k
 }
 
+// completesAddress reports whether an upload became an object that is stored under its address.
+func (m *movement) completesAddress() bool {
+	a, err := parseAddress(m.name)
+	return m.kind == kindCompleted && err == nil && a == m.address
+}
+
 // addressName returns the name of an object that is stored under its address.
 func addressName(a Address) types.NameHash {
 	var text [AddressLen]byte

@@ -58,6 +58,9 @@ func (p *Plane) Upload(t types.Tenant, bucket, name types.NameHash, id UploadID)
 	return u, true
 }
 
+// NextPart returns the number behind the highest part of u.
+func (u Upload) NextPart() uint16 { return u.high + 1 }
+
 // A NumberedPart is a part with its number.
 type NumberedPart struct {
 	Number uint16

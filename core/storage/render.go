@@ -14,15 +14,15 @@ const (
 	statusCreated = 201
 )
 
-// Render appends the answer of a record. Only objects that are stored under their address have one:
-// the S3 interface answers from the row of an object.
+// Render appends the answer of a record. Only objects that are stored under their address have one, in one
+// piece or by an upload in parts: the S3 interface answers from the row of an object.
 func (*Plane) Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {
 	var r record.Record
 	if _, err = record.Read(s.Body, index, &r); err != nil {
 		return to, 0, 0, err
 	}
 	m, ok := parse(&r)
-	if !ok || hasNames(m.kind) {
+	if !ok || hasNames(m.kind) && !m.completesAddress() {
 		return to, 0, 0, receipt.ErrNoAnswer
 	}
 	to, _ = m.address.AppendText(append(to, `{"address":"`...))
@@ -30,7 +30,7 @@ func (*Plane) Render(to []byte, s *record.Sealed, index uint16) (answer []byte, 
 	to = strconv.AppendUint(append(to, `","size":"`...), m.size, 10)
 	status = statusOK
 	switch m.kind {
-	case kindStored:
+	case kindStored, kindCompleted:
 		status = statusCreated
 		to = append(to, `","created":true}`...)
 	case kindKept:

@@ -18,6 +18,7 @@ const (
 	NotFound     Outcome = "not found"
 	Precondition Outcome = "precondition failed"
 	Stale        Outcome = "stale"
+	Moved        Outcome = "moved" // the upload does not end at the offset
 	Quota        Outcome = "quota exceeded"
 	Capacity     Outcome = "capacity exceeded"
 )
@@ -304,6 +305,24 @@ func (s *Store) Begin(id int, n Name, at types.Time) Outcome {
 		return NotFound
 	}
 	return s.try(n.Bucket, func(s *Store) { s.Uploads = append(s.Uploads, Upload{ID: id, Name: n, Begun: at}) })
+}
+
+// AppendPart stores a part that continues an upload at an offset.
+func (s *Store) AppendPart(id int, n Name, number int, content string, offset uint64) Outcome {
+	u := s.Upload(id)
+	if u == nil || u.Ended || u.Name != n {
+		return NotFound
+	}
+	for _, p := range u.Parts {
+		if p.Number >= number {
+			return Moved
+		}
+		offset -= s.Size(p.Content)
+	}
+	if offset != 0 {
+		return Moved
+	}
+	return s.PutPart(id, n, number, content, false)
 }
 
 // PutPart stores a part.

@@ -242,6 +242,7 @@ const (
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
+	ProblemCodeUploadOffsetMismatch ProblemCode = "upload_offset_mismatch"
 	ProblemCodeUsageCapacity        ProblemCode = "usage_capacity"
 	ProblemCodeUsageOverflow        ProblemCode = "usage_overflow"
 )
@@ -320,6 +321,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeUnavailable:
 		return true
 	case ProblemCodeUnsupportedMediaType:
+		return true
+	case ProblemCodeUploadOffsetMismatch:
 		return true
 	case ProblemCodeUsageCapacity:
 		return true
@@ -447,6 +450,78 @@ func (e UsageSliceKind) Valid() bool {
 	case UsageSliceKindPrepaidCorrection:
 		return true
 	case UsageSliceKindUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BeginComplete.
+const (
+	BeginCompleteUnderscore  BeginComplete = "?0"
+	BeginCompleteUnderscore1 BeginComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the BeginComplete enum.
+func (e BeginComplete) Valid() bool {
+	switch e {
+	case BeginCompleteUnderscore:
+		return true
+	case BeginCompleteUnderscore1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UploadComplete.
+const (
+	UploadCompleteUnderscore  UploadComplete = "?0"
+	UploadCompleteUnderscore1 UploadComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the UploadComplete enum.
+func (e UploadComplete) Valid() bool {
+	switch e {
+	case UploadCompleteUnderscore:
+		return true
+	case UploadCompleteUnderscore1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PutObjectParamsUploadComplete.
+const (
+	PutObjectParamsUploadCompleteUnderscore  PutObjectParamsUploadComplete = "?0"
+	PutObjectParamsUploadCompleteUnderscore1 PutObjectParamsUploadComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the PutObjectParamsUploadComplete enum.
+func (e PutObjectParamsUploadComplete) Valid() bool {
+	switch e {
+	case PutObjectParamsUploadCompleteUnderscore:
+		return true
+	case PutObjectParamsUploadCompleteUnderscore1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AppendObjectUploadParamsUploadComplete.
+const (
+	AppendObjectUploadParamsUploadCompleteUnderscore  AppendObjectUploadParamsUploadComplete = "?0"
+	AppendObjectUploadParamsUploadCompleteUnderscore1 AppendObjectUploadParamsUploadComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the AppendObjectUploadParamsUploadComplete enum.
+func (e AppendObjectUploadParamsUploadComplete) Valid() bool {
+	switch e {
+	case AppendObjectUploadParamsUploadCompleteUnderscore:
+		return true
+	case AppendObjectUploadParamsUploadCompleteUnderscore1:
 		return true
 	default:
 		return false
@@ -1019,6 +1094,20 @@ type ObjectItem struct {
 	Size Count `json:"size"`
 }
 
+// ObjectUpload defines model for ObjectUpload.
+type ObjectUpload struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+	Bucket  Bucket  `json:"bucket"`
+
+	// Complete The bucket holds the object, and the upload has ended.
+	Complete bool `json:"complete"`
+
+	// Offset A number of 64 bits, in decimal digits.
+	Offset   Count    `json:"offset"`
+	UploadID UploadID `json:"upload_id"`
+}
+
 // ObjectsPage defines model for ObjectsPage.
 type ObjectsPage struct {
 	Bucket Bucket `json:"bucket"`
@@ -1236,6 +1325,26 @@ type StoredObject struct {
 	Size Count `json:"size"`
 }
 
+// StoredObjectOrUpload StoredObject, or with Upload-Complete: ?0 ObjectUpload.
+type StoredObjectOrUpload struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+	Bucket  Bucket  `json:"bucket"`
+
+	// Complete The bucket holds the object, and the upload has ended.
+	Complete bool `json:"complete,omitempty,omitzero"`
+
+	// Created The bucket did not hold the object before.
+	Created bool `json:"created,omitempty,omitzero"`
+
+	// Offset A number of 64 bits, in decimal digits.
+	Offset Count `json:"offset,omitempty,omitzero"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size     Count    `json:"size,omitempty,omitzero"`
+	UploadID UploadID `json:"upload_id,omitempty,omitzero"`
+}
+
 // Tenant default, or the number of another tenant.
 type Tenant = string
 
@@ -1263,6 +1372,12 @@ type TransferRequest struct {
 
 // TxID defines model for TxID.
 type TxID = string
+
+// UploadID defines model for UploadID.
+type UploadID = string
+
+// UploadOffset defines model for UploadOffset.
+type UploadOffset = string
 
 // UsageData defines model for UsageData.
 type UsageData struct {
@@ -1422,6 +1537,9 @@ type AfterSeq = Seq
 // AtLeast Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AtLeast = Seq
 
+// BeginComplete defines model for BeginComplete.
+type BeginComplete string
+
 // CorrID defines model for CorrId.
 type CorrID = string
 
@@ -1445,6 +1563,12 @@ type Range = string
 
 // Traceparent defines model for Traceparent.
 type Traceparent = string
+
+// UploadComplete defines model for UploadComplete.
+type UploadComplete string
+
+// UploadLength defines model for UploadLength.
+type UploadLength = UploadOffset
 
 // Accounts Accounts.
 type Accounts = AccountsPage
@@ -1472,6 +1596,9 @@ type ContentConflict = Problem
 
 // CreatedObject defines model for CreatedObject.
 type CreatedObject = StoredObject
+
+// CreatedObjectOrUpload StoredObject, or with Upload-Complete: ?0 ObjectUpload.
+type CreatedObjectOrUpload = StoredObjectOrUpload
 
 // Entries A page of a statement.
 type Entries = EntriesPage
@@ -1535,6 +1662,9 @@ type Unknown = Problem
 
 // UnsupportedMedia RFC 9457.
 type UnsupportedMedia = Problem
+
+// UploadConflict RFC 9457.
+type UploadConflict = Problem
 
 // Usage defines model for Usage.
 type Usage = UsagePage
@@ -1646,6 +1776,12 @@ type PutObjectParams struct {
 	// IdempotencyKey Optional. A request with the same key and content takes effect once.
 	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
 
+	// UploadComplete ?0 begins a resumable upload: the response has its Location, and the body, if there is one, is its first part. Without it, or with ?1, the body is the whole content.
+	UploadComplete *PutObjectParamsUploadComplete `json:"Upload-Complete,omitempty"`
+
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
 	// IfMatch Entity tags, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 
@@ -1658,6 +1794,69 @@ type PutObjectParams struct {
 	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
+
+// PutObjectParamsUploadComplete defines parameters for PutObject.
+type PutObjectParamsUploadComplete string
+
+// CancelObjectUploadParams defines parameters for CancelObjectUpload.
+type CancelObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// GetObjectUploadParams defines parameters for GetObjectUpload.
+type GetObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// HeadObjectUploadParams defines parameters for HeadObjectUpload.
+type HeadObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// AppendObjectUploadParams defines parameters for AppendObjectUpload.
+type AppendObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// UploadOffset Where the body begins in the content: the bytes that the upload has.
+	UploadOffset UploadOffset `json:"Upload-Offset"`
+
+	// UploadComplete ?1: the body ends the content, and the upload becomes the object. ?0: more follows.
+	UploadComplete AppendObjectUploadParamsUploadComplete `json:"Upload-Complete"`
+
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// AppendObjectUploadParamsUploadComplete defines parameters for AppendObjectUpload.
+type AppendObjectUploadParamsUploadComplete string
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {
@@ -2215,6 +2414,36 @@ type ClientInterface interface {
 	// Corresponds with PUT /o/{address} (the `PutObject` operationId).
 	PutObjectWithBody(ctx context.Context, address Address, params *PutObjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CancelObjectUpload Cancel an upload
+	//
+	// Needs the scope store.
+	//
+	// Corresponds with DELETE /o/{address}/uploads/{upload_id} (the `CancelObjectUpload` operationId).
+	CancelObjectUpload(ctx context.Context, address Address, uploadID UploadID, params *CancelObjectUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetObjectUpload Read the state of an upload
+	//
+	// Needs the scope store.
+	//
+	// Corresponds with GET /o/{address}/uploads/{upload_id} (the `GetObjectUpload` operationId).
+	GetObjectUpload(ctx context.Context, address Address, uploadID UploadID, params *GetObjectUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HeadObjectUpload Read the offset of an upload
+	//
+	// Needs the scope store.
+	//
+	// Corresponds with HEAD /o/{address}/uploads/{upload_id} (the `HeadObjectUpload` operationId).
+	HeadObjectUpload(ctx context.Context, address Address, uploadID UploadID, params *HeadObjectUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AppendObjectUploadWithBody Add a part to an upload, or complete it
+	//
+	// Needs the scope store. Of several parts at one offset, one succeeds. If the connection breaks, what was received may have been stored: ask for the offset.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /o/{address}/uploads/{upload_id} (the `AppendObjectUpload` operationId).
+	AppendObjectUploadWithBody(ctx context.Context, address Address, uploadID UploadID, params *AppendObjectUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Openapi Get this document
 	//
 	// Corresponds with GET /openapi.json (the `Openapi` operationId).
@@ -2638,6 +2867,76 @@ func (c *Client) HeadObject(ctx context.Context, address Address, params *HeadOb
 // Corresponds with PUT /o/{address} (the `PutObject` operationId).
 func (c *Client) PutObjectWithBody(ctx context.Context, address Address, params *PutObjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutObjectRequestWithBody(c.Server, address, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelObjectUpload Cancel an upload
+//
+// Needs the scope store.
+//
+// Corresponds with DELETE /o/{address}/uploads/{upload_id} (the `CancelObjectUpload` operationId).
+func (c *Client) CancelObjectUpload(ctx context.Context, address Address, uploadID UploadID, params *CancelObjectUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelObjectUploadRequest(c.Server, address, uploadID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetObjectUpload Read the state of an upload
+//
+// Needs the scope store.
+//
+// Corresponds with GET /o/{address}/uploads/{upload_id} (the `GetObjectUpload` operationId).
+func (c *Client) GetObjectUpload(ctx context.Context, address Address, uploadID UploadID, params *GetObjectUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetObjectUploadRequest(c.Server, address, uploadID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HeadObjectUpload Read the offset of an upload
+//
+// Needs the scope store.
+//
+// Corresponds with HEAD /o/{address}/uploads/{upload_id} (the `HeadObjectUpload` operationId).
+func (c *Client) HeadObjectUpload(ctx context.Context, address Address, uploadID UploadID, params *HeadObjectUploadParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHeadObjectUploadRequest(c.Server, address, uploadID, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AppendObjectUploadWithBody Add a part to an upload, or complete it
+//
+// Needs the scope store. Of several parts at one offset, one succeeds. If the connection breaks, what was received may have been stored: ask for the offset.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /o/{address}/uploads/{upload_id} (the `AppendObjectUpload` operationId).
+func (c *Client) AppendObjectUploadWithBody(ctx context.Context, address Address, uploadID UploadID, params *AppendObjectUploadParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAppendObjectUploadRequestWithBody(c.Server, address, uploadID, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4004,26 +4303,455 @@ func NewPutObjectRequestWithBody(server string, address Address, params *PutObje
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
-		if params.IfMatch != nil {
+		if params.UploadComplete != nil {
 			var headerParam1 string
 
-			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Complete", *params.UploadComplete, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-Match", headerParam1)
+			req.Header.Set("Upload-Complete", headerParam1)
+		}
+
+		if params.UploadLength != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Upload-Length", *params.UploadLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Length", headerParam2)
+		}
+
+		if params.IfMatch != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam3)
 		}
 
 		if params.IfNoneMatch != nil {
-			var headerParam2 string
+			var headerParam4 string
 
-			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("If-None-Match", headerParam2)
+			req.Header.Set("If-None-Match", headerParam4)
+		}
+
+		if params.XCorrID != nil {
+			var headerParam5 string
+
+			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam5)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam6 string
+
+			headerParam6, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam6)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCancelObjectUploadRequest constructs an http.Request for the CancelObjectUpload method
+func NewCancelObjectUploadRequest(server string, address Address, uploadID UploadID, params *CancelObjectUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "upload_id", uploadID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s/uploads/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetObjectUploadRequest constructs an http.Request for the GetObjectUpload method
+func NewGetObjectUploadRequest(server string, address Address, uploadID UploadID, params *GetObjectUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "upload_id", uploadID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s/uploads/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewHeadObjectUploadRequest constructs an http.Request for the HeadObjectUpload method
+func NewHeadObjectUploadRequest(server string, address Address, uploadID UploadID, params *HeadObjectUploadParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "upload_id", uploadID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s/uploads/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewAppendObjectUploadRequestWithBody constructs an http.Request for the AppendObjectUpload method, with any body, and a specified content type
+func NewAppendObjectUploadRequestWithBody(server string, address Address, uploadID UploadID, params *AppendObjectUploadParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "upload_id", uploadID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s/uploads/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		var headerParam0 string
+
+		headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Upload-Offset", params.UploadOffset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Upload-Offset", headerParam0)
+
+		var headerParam1 string
+
+		headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Upload-Complete", params.UploadComplete, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+		if err != nil {
+			return nil, err
+		}
+
+		req.Header.Set("Upload-Complete", headerParam1)
+
+		if params.UploadLength != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Upload-Length", *params.UploadLength, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Length", headerParam2)
 		}
 
 		if params.XCorrID != nil {

@@ -231,6 +231,7 @@ const (
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
+	ProblemCodeUploadOffsetMismatch ProblemCode = "upload_offset_mismatch"
 	ProblemCodeUsageCapacity        ProblemCode = "usage_capacity"
 	ProblemCodeUsageOverflow        ProblemCode = "usage_overflow"
 )
@@ -309,6 +310,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeUnavailable:
 		return true
 	case ProblemCodeUnsupportedMediaType:
+		return true
+	case ProblemCodeUploadOffsetMismatch:
 		return true
 	case ProblemCodeUsageCapacity:
 		return true
@@ -436,6 +439,78 @@ func (e UsageSliceKind) Valid() bool {
 	case UsageSliceKindPrepaidCorrection:
 		return true
 	case UsageSliceKindUsage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for BeginComplete.
+const (
+	BeginCompleteUnderscore  BeginComplete = "?0"
+	BeginCompleteUnderscore1 BeginComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the BeginComplete enum.
+func (e BeginComplete) Valid() bool {
+	switch e {
+	case BeginCompleteUnderscore:
+		return true
+	case BeginCompleteUnderscore1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for UploadComplete.
+const (
+	UploadCompleteUnderscore  UploadComplete = "?0"
+	UploadCompleteUnderscore1 UploadComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the UploadComplete enum.
+func (e UploadComplete) Valid() bool {
+	switch e {
+	case UploadCompleteUnderscore:
+		return true
+	case UploadCompleteUnderscore1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PutObjectParamsUploadComplete.
+const (
+	PutObjectParamsUploadCompleteUnderscore  PutObjectParamsUploadComplete = "?0"
+	PutObjectParamsUploadCompleteUnderscore1 PutObjectParamsUploadComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the PutObjectParamsUploadComplete enum.
+func (e PutObjectParamsUploadComplete) Valid() bool {
+	switch e {
+	case PutObjectParamsUploadCompleteUnderscore:
+		return true
+	case PutObjectParamsUploadCompleteUnderscore1:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for AppendObjectUploadParamsUploadComplete.
+const (
+	AppendObjectUploadParamsUploadCompleteUnderscore  AppendObjectUploadParamsUploadComplete = "?0"
+	AppendObjectUploadParamsUploadCompleteUnderscore1 AppendObjectUploadParamsUploadComplete = "?1"
+)
+
+// Valid indicates whether the value is a known member of the AppendObjectUploadParamsUploadComplete enum.
+func (e AppendObjectUploadParamsUploadComplete) Valid() bool {
+	switch e {
+	case AppendObjectUploadParamsUploadCompleteUnderscore:
+		return true
+	case AppendObjectUploadParamsUploadCompleteUnderscore1:
 		return true
 	default:
 		return false
@@ -1014,6 +1089,20 @@ type ObjectItem struct {
 	Size Count `json:"size"`
 }
 
+// ObjectUpload defines model for ObjectUpload.
+type ObjectUpload struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+	Bucket  Bucket  `json:"bucket"`
+
+	// Complete The bucket holds the object, and the upload has ended.
+	Complete bool `json:"complete"`
+
+	// Offset A number of 64 bits, in decimal digits.
+	Offset   Count    `json:"offset"`
+	UploadId UploadID `json:"upload_id"`
+}
+
 // ObjectsPage defines model for ObjectsPage.
 type ObjectsPage struct {
 	Bucket Bucket `json:"bucket"`
@@ -1238,6 +1327,26 @@ type StoredObject struct {
 	Size Count `json:"size"`
 }
 
+// StoredObjectOrUpload StoredObject, or with Upload-Complete: ?0 ObjectUpload.
+type StoredObjectOrUpload struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+	Bucket  Bucket  `json:"bucket"`
+
+	// Complete The bucket holds the object, and the upload has ended.
+	Complete *bool `json:"complete,omitempty"`
+
+	// Created The bucket did not hold the object before.
+	Created *bool `json:"created,omitempty"`
+
+	// Offset A number of 64 bits, in decimal digits.
+	Offset *Count `json:"offset,omitempty"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size     *Count    `json:"size,omitempty"`
+	UploadId *UploadID `json:"upload_id,omitempty"`
+}
+
 // Tenant default, or the number of another tenant.
 type Tenant = string
 
@@ -1265,6 +1374,12 @@ type TransferRequest struct {
 
 // TxID defines model for TxID.
 type TxID = string
+
+// UploadID defines model for UploadID.
+type UploadID = string
+
+// UploadOffset defines model for UploadOffset.
+type UploadOffset = string
 
 // UsageData defines model for UsageData.
 type UsageData struct {
@@ -1424,6 +1539,9 @@ type AfterSeq = Seq
 // AtLeast Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AtLeast = Seq
 
+// BeginComplete defines model for BeginComplete.
+type BeginComplete string
+
 // CorrId defines model for CorrId.
 type CorrId = string
 
@@ -1447,6 +1565,12 @@ type Range = string
 
 // Traceparent defines model for Traceparent.
 type Traceparent = string
+
+// UploadComplete defines model for UploadComplete.
+type UploadComplete string
+
+// UploadLength defines model for UploadLength.
+type UploadLength = UploadOffset
 
 // Accounts Accounts.
 type Accounts = AccountsPage
@@ -1474,6 +1598,9 @@ type ContentConflict = Problem
 
 // CreatedObject defines model for CreatedObject.
 type CreatedObject = StoredObject
+
+// CreatedObjectOrUpload StoredObject, or with Upload-Complete: ?0 ObjectUpload.
+type CreatedObjectOrUpload = StoredObjectOrUpload
 
 // Entries A page of a statement.
 type Entries = EntriesPage
@@ -1537,6 +1664,9 @@ type Unknown = Problem
 
 // UnsupportedMedia RFC 9457.
 type UnsupportedMedia = Problem
+
+// UploadConflict RFC 9457.
+type UploadConflict = Problem
 
 // Usage defines model for Usage.
 type Usage = UsagePage
@@ -1648,6 +1778,12 @@ type PutObjectParams struct {
 	// IdempotencyKey Optional. A request with the same key and content takes effect once.
 	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
 
+	// UploadComplete ?0 begins a resumable upload: the response has its Location, and the body, if there is one, is its first part. Without it, or with ?1, the body is the whole content.
+	UploadComplete *PutObjectParamsUploadComplete `json:"Upload-Complete,omitempty"`
+
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
 	// IfMatch Entity tags, or *.
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 
@@ -1660,6 +1796,69 @@ type PutObjectParams struct {
 	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
+
+// PutObjectParamsUploadComplete defines parameters for PutObject.
+type PutObjectParamsUploadComplete string
+
+// CancelObjectUploadParams defines parameters for CancelObjectUpload.
+type CancelObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// GetObjectUploadParams defines parameters for GetObjectUpload.
+type GetObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// HeadObjectUploadParams defines parameters for HeadObjectUpload.
+type HeadObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// AppendObjectUploadParams defines parameters for AppendObjectUpload.
+type AppendObjectUploadParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// UploadOffset Where the body begins in the content: the bytes that the upload has.
+	UploadOffset UploadOffset `json:"Upload-Offset"`
+
+	// UploadComplete ?1: the body ends the content, and the upload becomes the object. ?0: more follows.
+	UploadComplete AppendObjectUploadParamsUploadComplete `json:"Upload-Complete"`
+
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// AppendObjectUploadParamsUploadComplete defines parameters for AppendObjectUpload.
+type AppendObjectUploadParamsUploadComplete string
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {

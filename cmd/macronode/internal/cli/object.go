@@ -45,6 +45,9 @@ func (v *putObjectCmd) put(ctx context.Context, c *Console, k *client.Client, f 
 	if held, err := k.StatObject(ctx, address, v.Bucket); err == nil && held.Size == uint64(size) && !v.Again {
 		return client.KeptObject(held), nil
 	}
+	if size > client.PartSize {
+		return v.resume(ctx, c, k, f, address, uint64(size))
+	}
 	bar = c.bar("put", size)
 	defer bar.End()
 	return k.PutObject(ctx, address, v.Bucket, size, func() (io.ReadCloser, error) {

@@ -86,7 +86,7 @@ func TestEachEndpointIsCounted(t *testing.T) {
 		switch endpoint {
 		case "proxy":
 			plane = "proxy"
-		case "put_object", "post_object", "get_object":
+		case "put_object", "post_object", "get_object", "append_object_upload":
 			plane = "storage"
 		}
 		want := testkit.Moves{

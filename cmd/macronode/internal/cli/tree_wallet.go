@@ -185,6 +185,8 @@ type (
 	putObjectCmd struct {
 		File  string `arg:"" placeholder:"FILE" help:"File; - is standard input."`
 		Again bool   `help:"Send the file even if the bucket holds it. This replaces a damaged copy."`
+
+		StateHome string `name:"state-home" placeholder:"DIR" env:"XDG_STATE_HOME" help:"Directory of state: DIR/macronode/uploads has the IDs of unfinished uploads. Default: ~/.local/state."`
 		inBucket
 		clientFlags
 	}

@@ -31,7 +31,7 @@ func (s *Server) makeAPI() {
 		Decisions: s.sink, Snapshot: s.applied.Load().Face, ReadModel: rows, Index: indexViews{s.index}, Meter: s.metrics.Wallet(),
 		Usage: planeViews{s.index, rows},
 		Added: settings.Planes().Routes(), Planes: planeViews{s.index, rows},
-		Rows: rows, Names: names{s.index, rows, s.start.Deadline}, Contents: s.objects.files, Transfers: s.metrics.Objects(), Paid: !s.start.Core.Price.IsFree(), Secret: s.s3.secret, Region: s.start.S3.Region,
+		Rows: rows, Names: names{s.index, rows, s.start.Deadline}, Contents: s.objects.files, Transfers: s.metrics.Objects(), Paid: !s.start.Core.Price.IsFree(), UploadTTL: s.start.Storage.UploadTTL, Secret: s.s3.secret, Region: s.start.S3.Region,
 		Audit: auditSink{s.audit}, Log: s.log,
 		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
 	c.Authenticated = httpserver.MarkAuthenticated
