@@ -235,6 +235,7 @@ type testServer struct {
 	*count
 	lines  *bytes.Buffer // the log
 	client *http.Client
+	api    *httpapi.API
 	url    string
 }
 
@@ -249,7 +250,8 @@ func serve(t testing.TB, h *backend, changes ...func(*httpapi.Config)) *testServ
 	for _, change := range changes {
 		change(&c)
 	}
-	server := httptest.NewServer(httpapi.New(c))
+	s.api = httpapi.New(c)
+	server := httptest.NewServer(s.api)
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	s.client = &http.Client{Transport: &documentChecker{t: t, of: &http.Transport{DisableCompression: true}}}

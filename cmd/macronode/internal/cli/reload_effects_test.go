@@ -112,10 +112,13 @@ admin: { metrics: open }
 	testkit.Until(func() bool {
 		return strings.Contains(c.log.String(), "msg=request ") || strings.Contains(c.log.String(), "path=/app")
 	})
-	lines := c.log.String()
-	c.adminText(t, "/config/status") // at info, the admin listener would log it
-	if added := strings.TrimPrefix(c.log.String(), lines); strings.Contains(added, "msg=admin") {
-		t.Errorf("log.level: %s", added)
+	stop()
+	wg.Wait()
+	c.end()                                                                // then the log is complete
+	for _, line := range []string{"configuration reloaded", "msg=ended"} { // at info, behind the change
+		if strings.Contains(c.log.String(), line) {
+			t.Errorf("log.level: %q is logged", line)
+		}
 	}
 }
 
