@@ -276,7 +276,8 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	}
 	cut := c.done.Cut
 	c.to.Restore(as.Journal)
-	body := record.Begin(nil, cut.LSN+1, max(as.At, cut.At))
+	at := max(as.At, cut.At) // the clock of this machine may be behind that of the node
+	body := record.Begin(nil, cut.LSN+1, at)
 	body, _ = record.Add(body, 0, &record.Record{Kind: record.Restored, Journal: as.Journal, Upto: cut.LSN, Root: cut.Root})
 	if !as.KeepKeys {
 		body, _ = record.Add(body, 0, &record.Record{Kind: record.AllKeysRevoked})
@@ -286,7 +287,6 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 		_, err = c.to.Sync()
 	}
 	if c.done.Cut = cut; err == nil {
-		at := max(as.At, cut.At)
 		c.done.Restored = durable.Mark{Journal: as.Journal, LSN: written[0].LSN, Root: written[0].Root, At: at}
 	}
 	return c.done, err

@@ -238,6 +238,7 @@ type testServer struct {
 	api    *httpapi.API
 	lines  *bytes.Buffer // the log
 	client *http.Client
+	api    *httpapi.API
 	url    string
 }
 

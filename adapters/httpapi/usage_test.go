@@ -355,6 +355,9 @@ func TestUsageScansAreLimited(t *testing.T) {
 	for len(u.reading) < 2 {
 		runtime.Gosched() // until both read
 	}
+	if depth, limit := s.api.UsageScans(); depth != 2 || limit != 2 {
+		t.Errorf("%d of %d queries read", depth, limit)
+	}
 	if a := s.send(s.get("/v1/usage-slices")); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "queries of usage") {
 		t.Errorf("a third query: %d %s", a.status, a.body)
 	}
@@ -366,5 +369,8 @@ func TestUsageScansAreLimited(t *testing.T) {
 	}
 	if a := s.send(s.get("/v1/usage-slices")); a.status != http.StatusOK {
 		t.Errorf("after the others: %d %s", a.status, a.body)
+	}
+	if depth, _ := s.api.UsageScans(); depth != 0 {
+		t.Errorf("in the end %d queries read", depth)
 	}
 }

@@ -285,3 +285,31 @@ func TestTickFollowsDiskEvents(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitingFoldsAreCounted: durable batches that wait for the read model are counted, and the count returns to 0.
+func TestWaitingFoldsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, hold := new(recorder), make(chan struct{})
+		k := loop.NewDispatcher(loop.ClassLimits{2, 8, 2}, loop.ClassLimits{2, 4, 2}, 1)
+		l := loop.New(d, d, d, k, loop.Ports{Fold: func(s []record.Sealed) error { <-hold; return d.fold(s) }, ServiceCommand: func(event.ServiceCommand) {},
+			Flush: func(int, int, time.Duration) {}}, 64)
+		done := make(chan error, 1)
+		go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
+		for n := range 4 { // the first batch is being folded
+			go k.Submit(t.Context(), types.ClassAuthed, &event.Request{})
+			synctest.Wait()
+			if got, limit := l.Folds(); got != n || limit != 4 {
+				t.Errorf("after %d batches: %d of %d wait", n+1, got, limit)
+			}
+		}
+		close(hold)
+		synctest.Wait()
+		if got, _ := l.Folds(); got != 0 {
+			t.Errorf("in the end: %d wait", got)
+		}
+		l.Send(t.Context(), event.Signal{Kind: event.Drain})
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

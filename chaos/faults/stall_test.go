@@ -43,6 +43,7 @@ func (h *faultyNode) checkStall(key string, on []faults.Op) {
 		h.t.Fatalf("stalled after %v: that is no stall yet", took)
 	}
 	h.checkRow(stalled)
+	h.checkStays(stalled) // time goes on, also if the disk does not answer how much space is free
 	h.checkStale()
 	flies := h.txid(h.verbose().LSN)
 	h.checkAnswer(h.tx(flies), http.StatusGatewayTimeout, "outcome_unknown")

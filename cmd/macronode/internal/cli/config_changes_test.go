@@ -2,11 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"macronode/adapters/config"
+	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/cmd/macronode/internal/testkit"
 )
@@ -78,6 +80,20 @@ func TestOneChangedEntryOfMany(t *testing.T) {
 		d := newTestConsole()
 		if err := (nodeReport{d.Console}).printChanges(all); err != nil || !strings.HasPrefix(d.out.String(), c.want) || strings.Count(d.out.String(), "\n") != 1 || d.out.Len() > 240 {
 			t.Errorf("%s: %v\n%s", name, err, &d.out)
+		}
+	}
+}
+
+// TestPartialCheckIsShown: config status and config reload show that the check of a change ended at its limit.
+func TestPartialCheckIsShown(t *testing.T) {
+	const note = "its rehearsal is partial"
+	for _, verb := range []string{"status", "reload"} {
+		for _, partial := range []bool{false, true} {
+			p, d := newPeer(t, fmt.Sprintf(`200 {"version":"c0ffee","changes":1,"last":{"applied":true,"version":"c0ffee","changed":[],"rehearsal_partial":%v}}`, partial)), newTestConsole()
+			dir, _ := writeRunFiles(t, os.Getpid(), "h:1", p.at())
+			if code := Run([]string{"config", verb, "--data", dir}, d.Console); code != exit.CodeDone || strings.Contains(d.out.String(), note) != partial {
+				t.Errorf("config %s, partial %v: %d\n%s%s", verb, partial, code, &d.out, &d.err)
+			}
 		}
 	}
 }

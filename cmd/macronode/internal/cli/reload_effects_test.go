@@ -65,12 +65,15 @@ func TestReloadUnderTrafficHasItsEffects(t *testing.T) {
 	if peer := decided(); strings.HasPrefix(peer, "203.") {
 		t.Errorf("nobody is trusted, and %s is believed", peer)
 	}
+	memory := c.memoryLimit(t)
 	is, status := c.reload(fmt.Sprintf(`upstreams:
   app: { url: %q, %s }
   more: { url: %q }
+  shared: { url: "https://127.0.0.1:9", protocol: http2 }
 routes:
   - { path: /app, upstream: app, auth: none }
   - { path: /more, upstream: more, auth: none }
+  - { path: /shared, upstream: shared, auth: none }
 quotas:
   - { name: all, scope: peer, requests_per_second: 1000000 }
 http: { trusted_proxies: [127.0.0.0/8] }
@@ -85,6 +88,9 @@ admin: { metrics: open }
 	}
 	if status, body, _ := c.get("/more"); status != http.StatusOK || body != "two" {
 		t.Errorf("routes: %d %s", status, body)
+	}
+	if now := c.memoryLimit(t); now <= memory {
+		t.Errorf("memory limit: %v bytes, and %v before: connections over HTTP/2 have more buffers", now, memory)
 	}
 	if peer := decided(); peer != "203.0.113.9" {
 		t.Errorf("http.trusted_proxies: the caller is %s", peer)
@@ -106,9 +112,22 @@ admin: { metrics: open }
 	testkit.Until(func() bool {
 		return strings.Contains(c.log.String(), "msg=request ") || strings.Contains(c.log.String(), "path=/app")
 	})
-	lines := c.log.String()
-	c.adminText(t, "/config/status") // at info, the admin listener would log it
-	if added := strings.TrimPrefix(c.log.String(), lines); strings.Contains(added, "msg=admin") {
-		t.Errorf("log.level: %s", added)
+	stop()
+	wg.Wait()
+	c.end()                                                                // then the log is complete
+	for _, line := range []string{"configuration reloaded", "msg=ended"} { // at info, behind the change
+		if strings.Contains(c.log.String(), line) {
+			t.Errorf("log.level: %q is logged", line)
+		}
 	}
+}
+
+// memoryLimit returns the memory limit of the Go runtime of the node, in bytes.
+func (c *reloadableNode) memoryLimit(t *testing.T) (bytes float64) {
+	t.Helper()
+	_, value, ok := strings.Cut(c.adminText(t, "/metrics"), "\ngo_gc_gomemlimit_bytes ")
+	if _, err := fmt.Sscan(value, &bytes); !ok || err != nil {
+		t.Fatalf("no memory limit: %v", err)
+	}
+	return bytes
 }

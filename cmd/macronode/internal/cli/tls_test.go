@@ -115,6 +115,9 @@ func TestCertificateChangeIsAReload(t *testing.T) {
 		if is := c.applied(); is.Version != first.Version || len(is.Last.Changed) != 1 || is.Last.Changed[0].Key != settings.CertificateKey || !is.Last.Changed[0].Hot {
 			t.Errorf("%d: %+v", n, is)
 		}
+		if got, want := c.servedUntil(t), ends.Add(time.Duration(n+1)*time.Hour); !got.Equal(want) {
+			t.Errorf("%d: a client gets the certificate until %v, want %v", n, got, want)
+		}
 	}
 	if code, out, errOut := c.run("config", "reload"); code != exit.CodeDone || !strings.Contains(out, ", 2 changes applied, 0 rejected\n") {
 		t.Errorf("the same again: %d %s%s", code, out, errOut)
@@ -128,6 +131,9 @@ func TestCertificateChangeIsAReload(t *testing.T) {
 	if is, status := c.reload(string(text) + "queue: { max_wait: 50ms }\n"); status != http.StatusOK || is.Changes != 3 || len(is.Last.Changed) != 2 {
 		t.Errorf("both: %d %+v", status, is)
 	}
+	if got, want := c.servedUntil(t), ends.Add(3*time.Hour); !got.Equal(want) {
+		t.Errorf("both: a client gets the certificate until %v, want %v", got, want)
+	}
 	testkit.WriteFile(t, filepath.Join(dir, "key"))
 	if code, out, errOut := c.run("config", "diff"); code != exit.CodeFailed || out != "" || !strings.HasPrefix(errOut, "macronode: it cannot be applied: listen.tls: ") {
 		t.Errorf("a wrong key: %d %s%s", code, out, errOut)
@@ -135,4 +141,13 @@ func TestCertificateChangeIsAReload(t *testing.T) {
 	if code, out, errOut := c.run("config", "reload"); code != exit.CodeFailed || !strings.Contains(out, ", 3 changes applied, 1 rejected\n") {
 		t.Errorf("a wrong key: %d %s%s", code, out, errOut)
 	}
+}
+
+// servedUntil returns when the certificate expires that a new client of the public listener gets.
+func (c *reloadableNode) servedUntil(t *testing.T) time.Time {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(c.HTTP, "https://"), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the certificate is what is tested
+	testkit.Must(t, err)
+	defer conn.Close()
+	return conn.ConnectionState().PeerCertificates[0].NotAfter
 }

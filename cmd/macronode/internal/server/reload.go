@@ -34,6 +34,7 @@ type reloader struct {
 
 	// What a reload reads and changes.
 	core         node.Config
+	simulate     func(node.Config, *event.Policy) (policycheck.Result, error) // policycheck.Change
 	applied      *currentConfig
 	builder      *configBuilder
 	inbox        *eventInbox
@@ -186,7 +187,7 @@ func sameText(all []adminapi.Changed) bool {
 // checkPolicy simulates the change. It returns an error if a caller would never be admitted. The check is partial if it
 // reaches its limit of steps.
 func (r *reloader) checkPolicy(is, next *appliedConfig) (partial bool, err error) {
-	played, err := policycheck.Change(r.core.WithPolicy(&is.Policy), &next.Policy)
+	played, err := r.simulate(r.core.WithPolicy(&is.Policy), &next.Policy)
 	if never := new(policycheck.Never); errors.As(err, &never) && never.Rule > 0 {
 		err = fmt.Errorf("%w: that is %s", err, next.Face.Quotas[never.Rule-1].Name)
 	}

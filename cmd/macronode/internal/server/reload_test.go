@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"macronode/adapters/fs"
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/event"
+	"macronode/core/gateway/policycheck"
+	"macronode/core/node"
 	"macronode/core/types"
 )
 
@@ -76,6 +79,26 @@ func TestFailedPolicyCheckRejectsChange(t *testing.T) {
 	}
 	if is.Refused != 1 || is.Changes != 0 || is.Version != was.Face.Version || l.applied.Load() != was {
 		t.Errorf("%+v", is)
+	}
+}
+
+// TestPartialCheckIsReported: if the simulation of a policy ends at its limit of steps, the attempt and the log have that.
+// No configuration reaches the limit, so the simulation is replaced.
+func TestPartialCheckIsReported(t *testing.T) {
+	for _, partial := range []bool{false, true} {
+		c := testkit.Config(t, `quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
+		l, text := newTestServer(t, testkit.Config(t), c), new(bytes.Buffer)
+		l.reloader.log = slog.New(slog.NewTextHandler(text, nil))
+		l.reloader.simulate = func(node.Config, *event.Policy) (policycheck.Result, error) {
+			return policycheck.Result{Steps: 7, Partial: partial}, nil
+		}
+		a := new(adminapi.Attempt)
+		if _, err := l.reloader.prepare(l.applied.Load(), a); err != nil || a.Partial != partial || len(a.Changed) != 1 {
+			t.Errorf("partial %v: %+v, %v", partial, a, err)
+		}
+		if logged := strings.Contains(text.String(), `"configuration check incomplete: step limit reached" steps=7`); logged != partial {
+			t.Errorf("partial %v: the log has %q", partial, text)
+		}
 	}
 }
 

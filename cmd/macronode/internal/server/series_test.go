@@ -119,7 +119,7 @@ var movedByOtherTests = map[string]string{
 	testkit.QueueSeries("usage_scans"):                                         "TestUsageScansAreLimited",
 	testkit.QueueSeries("large_bodies"):                                        "TestBodiesAndStreamsAreCounted",
 	testkit.QueueSeries("decompressors"):                                       "adapters/proxy TestInflatersLimit",
-	testkit.QueueSeries("folds"):                                               "adapters/loop TestOrder",
+	testkit.QueueSeries("folds"):                                               "adapters/loop TestWaitingFoldsAreCounted",
 	testkit.QueueSeries("index_tail"):                                          "TestSeriesOfTheIndex",
 	testkit.QueueSeries("index_await"):                                         "TestSeriesOfTheIndex",
 	testkit.Series("export_lag_seconds", "sink", "app"):                        "internal/cli TestExports",

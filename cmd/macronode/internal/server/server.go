@@ -29,6 +29,7 @@ import (
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/event"
+	"macronode/core/gateway/policycheck"
 	"macronode/core/lifecycle/readiness"
 	"macronode/core/node"
 	"macronode/core/record"
@@ -98,6 +99,7 @@ func newServer(cfg *config.Config, o Options) (*Server, error) {
 	s.runFile.info.Listen.TLS = s.certificates.ofRunFile()
 	s.listeners = listeners{settings: s.start.Listeners, certificates: &s.certificates, applied: &s.applied, metrics: s.metrics, runFile: &s.runFile, log: o.Log}
 	s.reloader.load, s.reloader.wanted = o.Load, make(chan struct{}, 1)
+	s.reloader.simulate = policycheck.Change
 	s.reloader.core, s.reloader.applied, s.reloader.builder, s.reloader.inbox = s.start.Core, &s.applied, &s.builder, &s.inbox
 	s.reloader.certificates, s.reloader.metrics, s.reloader.api = &s.certificates, s.metrics, &s.api
 	s.reloader.accessLog, s.reloader.level, s.reloader.log = s.accessLog, o.Level, o.Log
