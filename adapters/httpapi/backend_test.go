@@ -238,7 +238,6 @@ type testServer struct {
 	api    *httpapi.API
 	lines  *bytes.Buffer // the log
 	client *http.Client
-	api    *httpapi.API
 	url    string
 }
 
