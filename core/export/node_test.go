@@ -128,13 +128,17 @@ func (s *system) step(in event.Event) {
 
 func (s *system) plane() *export.Plane { return s.view.Plane(types.PlaneExport).(*export.Plane) }
 
+var (
+	sinks   = []string{"audit", "hook"}
+	streams = []string{export.WalletStream, export.UsageStream("requests")}
+)
+
 // name draws a lane, mostly one that exists.
 func (s *system) name() reference.Name {
 	if len(s.model.Lanes) > 0 && rapid.IntRange(0, 3).Draw(s.T, "a lane that may not exist") > 0 {
 		return rapid.SampledFrom(s.model.Lanes).Draw(s.T, "lane").Name
 	}
-	return reference.Name{Tenant: types.Tenant(rapid.IntRange(1, 2).Draw(s.T, "tenant")), Sink: rapid.SampledFrom([]string{"audit", "hook"}).Draw(s.T, "sink"),
-		Stream: rapid.SampledFrom([]string{export.WalletStream, export.UsageStream("requests")}).Draw(s.T, "stream")}
+	return reference.Name{Tenant: types.Tenant(rapid.IntRange(1, 2).Draw(s.T, "tenant")), Sink: rapid.SampledFrom(sinks).Draw(s.T, "sink"), Stream: rapid.SampledFrom(streams).Draw(s.T, "stream")}
 }
 
 func laneOf(n reference.Name) export.Lane {
@@ -170,6 +174,10 @@ func (s *system) ask(*rapid.T) {
 	if s.model.Find(n) == nil {
 		kinds = append(kinds, "open", "open", "open", "open", "open")
 	}
+	if lane := s.model.Find(n); lane != nil && len(lane.Rows) > 0 && rapid.Bool().Draw(s.T, "for a row") {
+		kinds, p = []string{"resolve", "redrive", "redrive", "discard"}, rapid.SampledFrom(lane.Rows).Draw(s.T, "the row").Position
+		c.at = p
+	}
 	kind := rapid.SampledFrom(kinds).Draw(s.T, "command")
 	switch kind {
 	case "begin":
@@ -185,8 +193,8 @@ func (s *system) ask(*rapid.T) {
 		h.Tenant = types.DefaultTenant
 		c.command, c.change = &export.Forget{Header: h, Sink: l.Sink}, func(b *reference.Book, _ int64) reference.Outcome { return b.Forget(n.Sink) }
 	case "open":
-		after := rapid.SampledFrom([]uint64{0, 0, 1, 5}).Draw(s.T, "after")
-		c.command, c.change = &export.Open{Header: h, Lane: l, After: after}, func(b *reference.Book, _ int64) reference.Outcome { return b.Open(n, after) }
+		s.open(n, h, rapid.SampledFrom([]uint64{0, 0, 1, 5}).Draw(s.T, "after"))
+		return
 	case "settle":
 		c.at = p + uint64(rapid.IntRange(0, 3).Draw(s.T, "more"))
 		c.command = &export.Settle{Header: h, Lane: l.LaneID, From: p, To: c.at}
@@ -212,14 +220,31 @@ func (s *system) ask(*rapid.T) {
 		c.at = 0
 		c.command, c.change = &export.Remove{Header: h, Lane: l.LaneID}, func(b *reference.Book, _ int64) reference.Outcome { return b.Remove(n) }
 	}
-	if _, own := c.command.(command.ByNode); h.Caller == apiKeys[1].ID || h.Caller != 0 && own {
-		c.problem = event.Forbidden
-	}
 	s.send(kind, c)
+}
+
+// open opens a lane.
+func (s *system) open(n reference.Name, h command.Header, after uint64) {
+	s.send("open", &call{caller: h.Caller, command: &export.Open{Header: h, Lane: laneOf(n), After: after},
+		change: func(b *reference.Book, _ int64) reference.Outcome { return b.Open(n, after) }})
+}
+
+// fill opens every lane that there is not, until there is no room.
+func (s *system) fill(*rapid.T) {
+	for tenant := types.Tenant(1); tenant <= 2; tenant++ {
+		for _, sink := range sinks {
+			for _, stream := range streams {
+				s.open(reference.Name{Tenant: tenant, Sink: sink, Stream: stream}, command.Header{Tenant: tenant}, 0)
+			}
+		}
+	}
 }
 
 // send sends a command, and compares what it records with the model.
 func (s *system) send(kind string, c *call) {
+	if _, own := c.command.(command.ByNode); c.caller == apiKeys[1].ID || c.caller != 0 && own {
+		c.problem = event.Forbidden
+	}
 	if len(s.calls) > 32 {
 		s.sync(nil)
 	}
@@ -417,7 +442,7 @@ func TestNodeAgreesWithModel(t *testing.T) {
 	for range 40 {
 		rapid.Check(t, func(r *rapid.T) {
 			s := newSystem(r, seen)
-			r.Repeat(map[string]func(*rapid.T){"ask": s.ask, "ask again": s.ask, "ask once more": s.ask, "sync": s.sync, "pass": s.pass, "crash": s.crash, "": s.compare})
+			r.Repeat(map[string]func(*rapid.T){"ask": s.ask, "ask again": s.ask, "ask once more": s.ask, "fill": s.fill, "sync": s.sync, "pass": s.pass, "crash": s.crash, "": s.compare})
 		})
 		if t.Failed() || !slices.ContainsFunc(want, rare) {
 			break
