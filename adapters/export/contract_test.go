@@ -70,9 +70,13 @@ func newTarget(t testing.TB, kind string) target {
 	return newHTTPTarget(t, kind)
 }
 
-// deliver repeats an item as a lane does, until the receiver has it.
+// deliver repeats an item as a lane does, with longer and longer pauses, until the receiver has it.
 func deliver(t testing.TB, s Sink, i *Item) {
-	for range 10 {
+	var reasons []string
+	for n := range 12 {
+		if n > 1 {
+			time.Sleep(time.Millisecond << n)
+		}
 		switch r := s.Deliver(t.Context(), i); r.Outcome {
 		case OK, Duplicate:
 			return
@@ -80,11 +84,12 @@ func deliver(t testing.TB, s Sink, i *Item) {
 			if r.Reason == "" || len(r.Reason) > maxReason {
 				t.Fatalf("the reason is %q", r.Reason)
 			}
+			reasons = append(reasons, r.Reason)
 		default:
 			t.Fatalf("seq %d: %+v", i.Seq, r)
 		}
 	}
-	t.Fatalf("seq %d was not delivered", i.Seq)
+	t.Fatalf("seq %d was not delivered: %q", i.Seq, reasons)
 }
 
 // TestSinksDeliverInOrderUnderFaults repeats items under faults and restarts. Without repeated items, the receiver has each
