@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"macronode/adapters/fs"
 	"macronode/adapters/provider"
@@ -64,7 +65,9 @@ type Store struct {
 	limits    Limits
 	appended  int // nodes that are appended to the content at most
 	defect    func(storage.Stored)
-	owner     Owner // the node that has claimed the directories; journal 0: none has
+	owner     Owner         // the node that has claimed the directories; journal 0: none has
+	written   atomic.Uint64 // bytes of uploads since the last collection
+	full      chan struct{} // has a value if a collection is wanted now
 
 	mu      sync.Mutex
 	next    storage.File
@@ -80,7 +83,7 @@ func New(dir fs.FS, l Limits) *Store {
 // NewCopies returns a store of the files in several directories. There must be as many failure domains as copies.
 func NewCopies(list []Provider, c Copies, l Limits) *Store {
 	s := &Store{copies: c, limits: l, appended: maxAppended, defect: func(storage.Stored) {},
-		uploads: map[storage.File]bool{}, repairs: map[storage.File]bool{}}
+		full: make(chan struct{}, 1), uploads: map[storage.File]bool{}, repairs: map[storage.File]bool{}}
 	var places []placement.Provider
 	for i, p := range list {
 		if p.Far {
@@ -223,6 +226,7 @@ type Collected struct {
 // a file; it must know every row whose upload was ended by Done. Collect never blocks an upload. A provider that fails
 // does not stop it.
 func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collected, err error) {
+	s.written.Store(0)
 	s.mu.Lock()
 	newest := s.next
 	s.mu.Unlock()
@@ -230,6 +234,21 @@ func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collec
 		err = errors.Join(err, s.collectIn(p, newest, live, &c))
 	}
 	return c, err
+}
+
+// Full has a value when a collection is wanted before its time: uploads since the last one have written a quarter of the
+// space that uploads may use, or one was rejected for lack of space. Files of deleted objects may be most of that.
+func (s *Store) Full() <-chan struct{} { return s.full }
+
+// wantCollection gives Full a value if uploads since the last collection have written a quarter of the spare bytes.
+func (s *Store) wantCollection(spare uint64) {
+	if s.written.Load() < spare/4 {
+		return
+	}
+	select {
+	case s.full <- struct{}{}:
+	default: // it is wanted already
+	}
 }
 
 // collectIn collects the files of one provider whose numbers are not beyond newest.

@@ -391,6 +391,49 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 	}
 }
 
+// TestFullAsksForCollection: a collection is wanted when uploads have written a quarter of the space, and when there is none. The probe
+// tells that there is none.
+func TestFullAsksForCollection(t *testing.T) {
+	d := world.NewDisk()
+	s := open(t, d)
+	wanted := func() bool {
+		select {
+		case <-s.Full():
+			return true
+		default:
+			return false
+		}
+	}
+	upload := func() error {
+		u, _, err := put(s, content(2), 1000)
+		u.Done()
+		return err
+	}
+	const least = 4 << 20 // besides limits.Reserve
+	d.Leave(int64(limits.Reserve) + least + 9*digest.Group)
+	for n, want := range []bool{false, false, true} {
+		if err := upload(); err != nil || wanted() != want {
+			t.Errorf("upload %d: %v, a collection is wanted: %v", n+1, err, !want)
+		}
+	}
+	if c, err := s.Collect(func(storage.Address, storage.File) bool { return false }); err != nil || c.Files != 3 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if err := upload(); err != nil || wanted() {
+		t.Errorf("after the collection: %v, or another one is wanted", err)
+	}
+	d.Leave(int64(limits.Reserve) + least)
+	if _, unwritable := s.Probe(0); !errors.Is(unwritable, objectstore.ErrNoSpace) {
+		t.Errorf("the probe of a full disk says %v", unwritable)
+	}
+	if err := upload(); !errors.Is(err, objectstore.ErrNoSpace) || !wanted() {
+		t.Errorf("without space: %v, or no collection is wanted", err)
+	}
+	if h := s.Health()[0]; h.Failed != "" {
+		t.Errorf("a full disk is a failed provider: %s", h.Failed)
+	}
+}
+
 // TestRefusals: what is too long, a disk without space, an upload that is not stored leave nothing.
 func TestRefusals(t *testing.T) {
 	d := world.NewDisk()

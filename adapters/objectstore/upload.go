@@ -177,6 +177,7 @@ func (u *Upload) flush() {
 		return
 	}
 	u.checked -= min(u.checked, uint64(u.filled))
+	u.store.written.Add(uint64(u.filled))
 	group := u.content()
 	u.tree.Add(group, u.addNode)
 	if len(group) > 0 {
@@ -209,11 +210,20 @@ func (u *Upload) content() []byte {
 
 // checkSpace keeps the reserve of the disk free.
 func (u *Upload) checkSpace(t *target) error {
-	free, err := t.Port.Free()
-	if err == nil && free < u.store.limits.Reserve+freeCheck {
+	spare, err := u.store.spare(t.member)
+	if err == nil {
+		u.store.wantCollection(spare)
+	}
+	if err == nil && spare == 0 {
 		err = ErrNoSpace
 	}
 	return err
+}
+
+// spare returns how many bytes uploads may use of a provider.
+func (s *Store) spare(p *member) (uint64, error) {
+	free, err := p.Port.Free()
+	return free - min(free, s.limits.Reserve+freeCheck), err
 }
 
 // addNode adds a node of the tree.

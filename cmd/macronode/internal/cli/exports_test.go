@@ -31,12 +31,14 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
 		status := r.status
+		if body, _ := io.ReadAll(req.Body); status == http.StatusOK && !strings.Contains(string(body), `"tenant":"`+strings.Split(req.URL.Path, "/")[2]+`"`) {
+			status = http.StatusBadRequest // an item names its tenant
+		}
 		if status == http.StatusOK {
 			r.got = append(r.got, strings.TrimPrefix(req.URL.Path, "/"))
 		}
 		r.mu.Unlock()
 		if status == 0 {
-			_, _ = io.Copy(io.Discard, req.Body) // only then the end of the connection is noticed
 			<-req.Context().Done()
 			return
 		}

@@ -224,7 +224,8 @@ func (e *exports) movement(t types.Tenant, item *export.Item) error {
 	if err != nil || owner != t {
 		return errors.Join(errNotIndexed, err)
 	}
-	item.Stream, item.Time, item.Body = export.Wallet, time.UnixMilli(int64(found[0].At)), body
+	item.Stream, item.Time = export.Wallet, time.UnixMilli(int64(found[0].At))
+	item.Body = append([]byte(`{"tenant":"`+item.Tenant+`",`), body[1:]...) // a change of the API leaves it out: it is that of the key
 	item.ID = itemID(e.journal.readModel.Journal(), item)
 	return nil
 }

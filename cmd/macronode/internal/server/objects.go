@@ -102,15 +102,37 @@ func (o *objectFiles) check() error {
 // maxMissingLogged is the number of missing files that have a line each in the log.
 const maxMissingLogged = 10
 
-// runCollector removes the files that no row names, at intervals. While the journal takes no writes or is damaged, nothing is removed: rows may be
-// missing.
+// runCollector removes the files that no row names: soon after the start, at intervals, and when uploads use up the space.
+// While the journal takes no writes or is damaged, nothing is removed: rows may be missing.
 func (o *objectFiles) runCollector(ctx context.Context) {
-	for hostclock.Sleep(ctx, o.collect) == nil {
+	rest := min(time.Second, o.collect)
+	for interval := rest; o.waitToCollect(ctx, rest, interval); interval = o.collect {
 		if !o.inbox.status().Writes || o.journal.damaged.Load() {
 			continue
 		}
+		began := time.Now()
 		o.collectOnce()
+		rest = max(min(time.Second, o.collect), collectorRest*time.Since(began))
 	}
+}
+
+// collectorRest is how long the collector rests after a collection, in times of what that took.
+const collectorRest = 4
+
+// waitToCollect waits for the interval, or until the files use up the space, but not less than rest. It returns false if ctx ends.
+func (o *objectFiles) waitToCollect(ctx context.Context, rest, interval time.Duration) bool {
+	if hostclock.Sleep(ctx, rest) != nil {
+		return false
+	}
+	t := time.NewTimer(interval - min(rest, interval))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-o.files.Full():
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }
 
 // collectOnce removes the files that no row names now, unless a backup copies the objects: it needs the files of the
