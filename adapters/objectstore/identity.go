@@ -44,15 +44,17 @@ func (o *Owner) hasObjects() bool { return o.Rows != nil && o.Rows.HasObjects() 
 // files would be collected. So is one that has files and no identity. A provider whose directory cannot be read is failed; it is claimed
 // by Probe. A far provider that can never keep objects safely is refused.
 //
-// ErrAbsent reports that the only directory is not there. Then the store refuses reads and uploads until Probe finds the directory.
+// ErrAbsent reports that the directories are not there, none of them. Then the store refuses reads and uploads until Probe finds one.
 func (s *Store) Claim(by Owner) error {
 	s.owner = by
+	var absent error
 	for _, p := range s.providers {
 		err := s.claim(p, by.Before)
 		switch {
 		case errors.Is(err, ErrAbsent):
 			p.fail(err)
-			return err
+			absent = errors.Join(absent, err)
+			continue
 		case errors.Is(err, ErrForeign):
 			return err
 		}
@@ -64,6 +66,9 @@ func (s *Store) Claim(by Owner) error {
 			err = errors.Join(err, unwritable)
 		}
 		_ = p.note(err)
+	}
+	if absent != nil {
+		return absent
 	}
 	if s.healthy() == 0 {
 		return fmt.Errorf("no provider of objects can be used: %w", errors.New(*s.providers[0].failed.Load()))
@@ -87,8 +92,8 @@ var (
 	ErrAbsent  = errors.New("the directory of the objects is not there")
 )
 
-// claim checks the identity of the directory of p, and writes it into a new one. If p is the only provider, it is absent until its
-// directory is found.
+// claim checks the identity of the directory of p, and writes it into a new one. If no provider has the directory that it had, p is
+// absent.
 func (s *Store) claim(p *member, before types.JournalID) error {
 	err := s.identify(p, before)
 	if len(s.providers) == 1 {
@@ -98,8 +103,8 @@ func (s *Store) claim(p *member, before types.JournalID) error {
 		case p.Own && errors.Is(err, ErrForeign): // the start is not refused
 			err = fmt.Errorf("%w: %v", ErrAbsent, err) //nolint:errorlint // it is another error now
 		}
-		p.absent.Store(errors.Is(err, ErrAbsent))
 	}
+	p.absent.Store(errors.Is(err, ErrAbsent))
 	return err
 }
 
@@ -116,7 +121,7 @@ func (s *Store) identify(p *member, before types.JournalID) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	if err := s.checkNew(p); err != nil {
+	if err := s.checkNew(p, before); err != nil {
 		return err
 	}
 	err = writeFile(p.Port, identityName, want, p.Port.Put)
@@ -164,8 +169,8 @@ func (s *Store) wayOut(p *member) string {
 }
 
 // checkNew returns an error unless a directory without an identity may get one: it is new, or an older version of this node made it.
-// The only directory of a journal that has objects is not new: if none of them is in it, another one is in its place.
-func (s *Store) checkNew(p *member) error {
+// If the journal has objects, not all directories are new: disks are not mounted.
+func (s *Store) checkNew(p *member, before types.JournalID) error {
 	names, err := p.Port.List()
 	if err != nil {
 		return err
@@ -175,13 +180,19 @@ func (s *Store) checkNew(p *member) error {
 			return err
 		}
 	}
-	if len(s.providers) > 1 || !s.owner.hasObjects() || p.Own && slices.ContainsFunc(names, s.isKnown) {
+	if !s.owner.hasObjects() || slices.ContainsFunc(names, s.isKnown) || slices.ContainsFunc(s.providers, func(m *member) bool { return s.isThere(m, before) }) {
 		return nil
 	}
 	return fmt.Errorf("%w: the one in its place has no file %s and no object; %s", ErrAbsent, identityName, s.remedy(p))
 }
 
-// remedy is what to do if the only directory is not there.
+// isThere reports whether the directory of p can be read and is the one that p had before.
+func (s *Store) isThere(p *member, before types.JournalID) bool {
+	got, err := readFile(p.Port, identityName)
+	return err == nil && (p.isMine(string(got), s.owner.Journal) || before != 0 && p.isMine(string(got), before))
+}
+
+// remedy is what to do if no directory is there.
 func (s *Store) remedy(p *member) string {
 	return fmt.Sprintf("mount its disk, or put back the objects of a backup; to go on without the objects, make the directory with a file %s that has the two lines %q",
 		identityName, p.identity(s.owner.Journal))

@@ -134,6 +134,50 @@ func TestEmptiedDirectoryIsClaimedAgain(t *testing.T) {
 	}
 }
 
+// TestNoDirectoryIsThere: if all directories of a journal with objects are new, the disks are not mounted: nothing is written there. When one
+// of them is back, the other one is a new disk.
+func TestNoDirectoryIsThere(t *testing.T) {
+	w := newCopies(2, two)
+	if err := w.Claim(objectstore.Owner{Journal: 7}); err != nil {
+		t.Fatal(err)
+	}
+	row := w.store(t, content(1))
+	bare := newCopies(2, two)
+	s := bare.Store
+	if err := s.Claim(objectstore.Owner{Journal: 7, Rows: rows{row}}); !errors.Is(err, objectstore.ErrAbsent) {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if unreadable, _ := s.Probe(i); !errors.Is(unreadable, objectstore.ErrAbsent) || s.Health()[i].Failed == "" {
+			t.Errorf("probe of directory %d: %v", i, unreadable)
+		}
+	}
+	if _, err := s.Get(row.Address, row.Object); !errors.Is(err, objectstore.ErrAbsent) {
+		t.Errorf("get: %v", err)
+	}
+	s.Reserve(99)
+	if _, _, err := put(s, content(1), 10); !errors.Is(err, objectstore.ErrAbsent) {
+		t.Errorf("upload: %v", err)
+	}
+	for i, d := range bare.disks {
+		if names, _ := d.List(); len(names) > 0 {
+			t.Errorf("directory %d has %v", i, names)
+		}
+	}
+	bare.devices[1].FS = w.disks[1]
+	for i := range 2 {
+		if unreadable, unwritable := s.Probe(1 - i); unreadable != nil || unwritable != nil {
+			t.Fatalf("probe: %v, %v", unreadable, unwritable)
+		}
+	}
+	if _, err := s.Get(row.Address, row.Object); err != nil {
+		t.Errorf("get: %v", err)
+	}
+	if _, _, err := put(s, content(3), 1000); err != nil {
+		t.Errorf("upload: %v", err)
+	}
+}
+
 // rows are the objects of a journal.
 type rows []storage.Stored
 

@@ -3,6 +3,7 @@ package objectstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"macronode/adapters/fs"
@@ -78,6 +79,9 @@ func (u *Upload) choose() {
 	}
 	add(s.copies.Count, healthy)
 	add(s.copies.Required, s.table.All()&^healthy)
+	if slices.ContainsFunc(u.targets, func(t target) bool { return t.absent.Load() }) {
+		u.targets, u.err = nil, ErrAbsent
+	}
 }
 
 // each carries out a step for each target that has not failed.
