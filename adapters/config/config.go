@@ -152,7 +152,7 @@ type Storage struct {
 	S3            S3            `key:"s3" doc:"The S3 interface."`
 	Parts         Parts         `key:"multipart" doc:"Uploads in parts: those of the S3 interface, and resumable ones."`
 	Uploads       int           `key:"uploads" default:"64" min:"1" max:"4096" change:"restart" doc:"Maximum concurrent uploads. An upload with an unknown outcome counts until the next start."`
-	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs."`
+	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs. They are also removed soon after a start, and when uploads have used a quarter of the space."`
 }
 
 // A Provider is a directory or a bucket that keeps copies of objects. Load sets Domain, and Region of a bucket.
