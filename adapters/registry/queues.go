@@ -96,6 +96,7 @@ var Wires = []Wire{
 	{"adapters/bucket.Bucket.slots", "the right to send a request to a bucket", "256; more wait for at most the time of their request"},
 	{"adapters/httpserver.Server.Run.served", "result of serving", "1: serving ends once"},
 	{"cmd/macronode/internal/server.repairs.work", "signal that a repair waits", "1: a worker passes it on"},
+	{"adapters/objectstore.Store.full", "signal that a removal of unused files is wanted", "1: one removal is enough"},
 	{"cmd/macronode/internal/server.repairs.look", "signal that an inventory is wanted", "1: one inventory is enough"},
 	{"cmd/macronode/internal/server.repairs.read", "signal that a scrub is wanted", "1: one scrub is enough"},
 	{"adapters/export.natsSink.turn", "the right to use or to open the connection to NATS", "1: attempts wait until a connection is open, each for its own time"},
