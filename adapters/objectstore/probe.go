@@ -7,7 +7,7 @@ import (
 )
 
 // Probe tries the i-th provider. It checks the identity of the directory, and returns why the directory cannot be read and why it
-// cannot be written, also for lack of space; nil if it can. A directory that cannot be read cannot be written either. If both are nil,
+// cannot be written; nil if it can. A directory that cannot be read cannot be written either. If both are nil,
 // the provider is healthy; a failed provider must also sync. Probe is not safe for concurrent use.
 func (s *Store) Probe(i int) (unreadable, unwritable error) {
 	p := s.providers[i]
@@ -33,9 +33,6 @@ func (s *Store) Probe(i int) (unreadable, unwritable error) {
 		p.fail(unreadable)
 	default:
 		_ = p.note(unwritable) // a full disk is no fault
-	}
-	if spare, err := s.spare(p); unwritable == nil && err == nil && spare == 0 {
-		unwritable = ErrNoSpace
 	}
 	return unreadable, unwritable
 }

@@ -391,8 +391,7 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 	}
 }
 
-// TestFullAsksForCollection: a collection is wanted when uploads have written a quarter of the space, and when there is none. The probe
-// tells that there is none.
+// TestFullAsksForCollection: a collection is wanted when uploads have written a quarter of the space, and when there is none.
 func TestFullAsksForCollection(t *testing.T) {
 	d := world.NewDisk()
 	s := open(t, d)
@@ -423,9 +422,6 @@ func TestFullAsksForCollection(t *testing.T) {
 		t.Errorf("after the collection: %v, or another one is wanted", err)
 	}
 	d.Leave(int64(limits.Reserve) + least)
-	if _, unwritable := s.Probe(0); !errors.Is(unwritable, objectstore.ErrNoSpace) {
-		t.Errorf("the probe of a full disk says %v", unwritable)
-	}
 	if err := upload(); !errors.Is(err, objectstore.ErrNoSpace) || !wanted() {
 		t.Errorf("without space: %v, or no collection is wanted", err)
 	}

@@ -80,8 +80,8 @@ func newFront(t *testing.T) *front {
 func (f *front) put(file, state string) (out string, code, sent int) {
 	f.t.Helper()
 	cmd := exec.Command("macronode", "object", "put", file, "--json", "--url", f.URL, "--api-key-file", filepath.Join(f.dir, "bootstrap.key"), "--state-home", state)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	f.mu.Lock()
 	f.sent, f.part, f.cmd = 0, 0, cmd
 	err := cmd.Start() // a part that signals the command waits for its start
@@ -90,7 +90,7 @@ func (f *front) put(file, state string) (out string, code, sent int) {
 	_ = cmd.Wait() // its exit code tells the same
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return said.String(), cmd.ProcessState.ExitCode(), f.sent
+	return output.String(), cmd.ProcessState.ExitCode(), f.sent
 }
 
 // TestUploadOutlivesKills kills the node amid uploads: what it has is not sent again, in the same command and in the next.
