@@ -111,12 +111,22 @@ func (o *objectCall) beginsUpload(head command.Header) (isBegin bool, err error)
 	case !f.fits(0, o.r.ContentLength):
 		return false, errUploadLength
 	case *f.complete:
+		o.announced = f.length
 		return false, nil
 	case o.address == (storage.Address{}):
 		return true, errUploadUnknown
 	}
 	u := &uploadCall{objectCall: *o, fields: f, name: storage.ObjectName(o.address.String())}
 	return true, u.begin(head)
+}
+
+// checkAnnounced rejects a content that has not the length which Upload-Length announced. A body with a Content-Encoding has
+// another one.
+func (o *objectCall) checkAnnounced(size uint64) error {
+	if o.announced != nil && *o.announced != size && len(o.r.Header["Content-Encoding"]) == 0 {
+		return errUploadLength
+	}
+	return nil
 }
 
 // begin begins an upload. A body is its first part.

@@ -194,6 +194,11 @@ func TestUploadFields(t *testing.T) {
 		t.Errorf("two offsets: %d %s", a.status, a.body)
 	}
 	s.isAt(at, 0, false)
+	r = s.request("PUT", put, large, length, "100", "Upload-Complete", yes)
+	r.ContentLength = -1 // its length is known at its end only
+	if a := s.send(r); a.status != 400 || !strings.Contains(a.body, "Upload-Length") {
+		t.Errorf("a whole that is longer than it announced: %d %s", a.status, a.body)
+	}
 	if a := s.send(s.request("PUT", put, large, length, "160000", "Upload-Complete", yes)); a.status != 201 {
 		t.Errorf("a whole: %d %s", a.status, a.body)
 	}

@@ -37,8 +37,9 @@ func bucketParam(to *types.Name) param {
 // An objectCall is a request for one object.
 type objectCall struct {
 	*call
-	bucket  types.Name
-	address storage.Address // zero: the address of the content
+	bucket    types.Name
+	address   storage.Address // zero: the address of the content
+	announced *uint64         // the length of the content by Upload-Length; nil: there was none
 }
 
 // requireStorageScope returns an error unless the key has the scope and no patterns: patterns are for accounts and
@@ -96,7 +97,12 @@ func putObject(k *call) error {
 	if err := o.reservePrice(held); err != nil {
 		return err
 	}
-	return o.keep(o.address, func(up *objectstore.Upload) error { return o.receive(up, body, left) }, func(c content) error {
+	return o.keep(o.address, func(up *objectstore.Upload) error {
+		if err := o.receive(up, body, left); err != nil {
+			return err
+		}
+		return o.checkAnnounced(up.Size())
+	}, func(c content) error {
 		return o.put(&storage.Put{Header: head, Bucket: o.bucket, Address: c.address, Size: c.size, File: c.file, Replace: c.replace})
 	})
 }

@@ -67,13 +67,13 @@ func (s *Store) Claim(by Owner) error {
 		}
 		_ = p.note(err)
 	}
-	if absent != nil {
+	switch {
+	case s.healthy() > 0: // one that was there before had no identity; Probe claims those that were absent
+		return nil
+	case absent != nil:
 		return absent
 	}
-	if s.healthy() == 0 {
-		return fmt.Errorf("no provider of objects can be used: %w", errors.New(*s.providers[0].failed.Load()))
-	}
-	return nil
+	return fmt.Errorf("no provider of objects can be used: %w", errors.New(*s.providers[0].failed.Load()))
 }
 
 // Remake makes the directory of the i-th provider if it is missing, as it is on a new disk.

@@ -178,6 +178,28 @@ func TestNoDirectoryIsThere(t *testing.T) {
 	}
 }
 
+// TestProviderWithoutIdentityIsThere: a directory that has objects of the journal and no identity, as older versions made it, is there. The
+// other directory is a new disk, whichever is claimed first.
+func TestProviderWithoutIdentityIsThere(t *testing.T) {
+	w := newCopies(2, two)
+	row := w.store(t, content(1))
+	for old := range 2 {
+		n := newCopies(2, two)
+		n.devices[old].FS = w.disks[old]
+		if err := n.Claim(objectstore.Owner{Journal: 7, Rows: rows{row}}); err != nil {
+			t.Fatalf("directory %d is the old one: %v", old, err)
+		}
+		for i := range 2 {
+			if unreadable, unwritable := n.Probe(i); unreadable != nil || unwritable != nil {
+				t.Errorf("directory %d is the old one, probe of %d: %v, %v", old, i, unreadable, unwritable)
+			}
+		}
+		if _, err := n.Get(row.Address, row.Object); err != nil {
+			t.Errorf("directory %d is the old one: %v", old, err)
+		}
+	}
+}
+
 // rows are the objects of a journal.
 type rows []storage.Stored
 

@@ -185,12 +185,12 @@ func (b *books) report(*rapid.T) {
 		events = append(events, meant(&e))
 	}
 	given := slices.Clone(c.Events)
-	prepaid, record := rapid.Bool().Draw(b.T, "prepaid"), b.model.Record
+	prepaid, record, seal := rapid.Bool().Draw(b.T, "prepaid"), b.model.Record, c.Seal
 	if prepaid {
-		record = b.model.RecordPrepaid
+		record, seal = b.model.RecordPrepaid, c.SealPrepaid
 	}
 	problems, want := record(int64(b.now), tenant, events)
-	if err := c.Seal(); err != nil {
+	if err := seal(); err != nil {
 		if !slices.Contains(problems, reference.Conflict) {
 			b.Fatalf("%v; the model has %v", err, problems)
 		}

@@ -55,7 +55,7 @@ type RecordEvents struct {
 	Events []Event
 
 	repeats int  // equal events that Seal removed
-	prepaid bool // its usage is paid in the same step
+	prepaid bool // its usage is paid in the same step: SealPrepaid
 }
 
 // Plane is the accounting plane.
@@ -115,6 +115,12 @@ func (c *RecordEvents) Seal() error {
 			cmp.Compare(a.Time, b.Time), cmp.Compare(a.Place, b.Place))
 	})
 	return nil
+}
+
+// SealPrepaid is Seal for events that are paid in the step that records them: see CheckPrepaid.
+func (c *RecordEvents) SealPrepaid() error {
+	c.prepaid = true
+	return c.Seal()
 }
 
 func (e *Event) seal() {

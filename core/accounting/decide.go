@@ -14,7 +14,6 @@ import (
 func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
 	switch in := c.(type) {
 	case *RecordEvents:
-		in.prepaid = false
 		if report := p.check(at, in, f, reply); reply.Problem == event.None {
 			p.recordEvents(at, in, &report, f, reply)
 		}

@@ -101,17 +101,6 @@ func parseLine(b []byte) Line {
 	return Line{types.Amount{Lo: n(0), Hi: n(1)}, types.Amount{Lo: n(2), Hi: n(3)}}
 }
 
-// ReadPaid passes the lines of a record; false if the record is not that of a payment.
-func ReadPaid(r *record.Record, each func(LineChange)) bool {
-	if kind, ok := kindOf(r); !ok || kind != kindPaid || !validPaid(r.Payload) {
-		return false
-	}
-	for b := r.Payload[digestSize:]; len(b) > 0; b = b[lineEntrySize:] {
-		each(LineChange{parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:])})
-	}
-	return true
-}
-
 func validPaid(b []byte) bool {
 	return len(b) > digestSize && (len(b)-digestSize)%lineEntrySize == 0
 }
@@ -223,7 +212,7 @@ type Prepaid struct {
 
 // CheckPrepaid finds which events are new. If reply has a problem, it is that of RecordEvents, and nothing may be recorded.
 func (p *Plane) CheckPrepaid(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) (d Prepaid) {
-	in.prepaid = true
+	types.Assert(in.prepaid, "accounting: prepaid events that are not sealed as such")
 	return Prepaid{p, at, in, p.check(at, in, f, reply)}
 }
 
@@ -234,9 +223,6 @@ func (d *Prepaid) IsNew(i int) (month types.Time, ok bool) {
 	}
 	return MonthOf(d.plane.windowAt(d.in.Events[i].Time).From).From, true
 }
-
-// Recorded returns the number of events that are new.
-func (d *Prepaid) Recorded() int { return int(d.report.Recorded) }
 
 // LineShortage returns the shortage if there is no room for more lines.
 func (d *Prepaid) LineShortage(more int) event.Shortage {

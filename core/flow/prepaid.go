@@ -107,7 +107,7 @@ func (c *PrepaidEvents) ValidateFields() error {
 // Seal computes the digests of c and finds the prices of its events, outside of the step. Its error is that of
 // RecordEvents.
 func (c *PrepaidEvents) Seal() error {
-	if err := c.RecordEvents.Seal(); err != nil {
+	if err := c.RecordEvents.SealPrepaid(); err != nil {
 		return err
 	}
 	c.keys, c.prices = make([]types.Name, len(c.Terms.assets)), make([]uint64, len(c.Events))
