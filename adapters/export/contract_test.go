@@ -147,6 +147,24 @@ func TestFaultsAreRetryable(t *testing.T) {
 	})
 }
 
+// faulty is a receiver with a fault that it meets once. It also guards what else the receiver has.
+type faulty struct {
+	mu    sync.Mutex
+	fault string
+}
+
+// met takes the fault, if it is one of these.
+func (f *faulty) met(faults ...string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(faults, f.fault) {
+		return ""
+	}
+	fault := f.fault
+	f.fault = ""
+	return fault
+}
+
 // httpTarget is a receiver with faults.
 type httpTarget struct {
 	t    testing.TB
@@ -155,9 +173,8 @@ type httpTarget struct {
 	file string
 	keys [][]byte
 
-	mu    sync.Mutex
-	fault string
-	got   []uint64
+	faulty
+	got []uint64
 }
 
 func newHTTPTarget(t testing.TB, kind string) *httpTarget {

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,8 +33,7 @@ type kafkaTarget struct {
 	t     testing.TB
 	topic string
 
-	mu    sync.Mutex
-	fault string
+	faulty
 	end   context.CancelFunc // of the attempt that is made
 	ended chan struct{}      // closed when it has ended
 	conns map[net.Conn]bool
@@ -118,18 +116,6 @@ func (k *kafkaTarget) arm(fault string) {
 	if fault == "refuse" {
 		k.cut()
 	}
-}
-
-// met takes the fault, if it is one of these.
-func (k *kafkaTarget) met(faults ...string) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !slices.Contains(faults, k.fault) {
-		return ""
-	}
-	fault := k.fault
-	k.fault = ""
-	return fault
 }
 
 // endAttempt cancels the attempt that is made, and waits for its end.

@@ -64,8 +64,7 @@ type natsTarget struct {
 	stream string
 	proxy  net.Listener
 
-	mu    sync.Mutex
-	fault string
+	faulty
 	end   context.CancelFunc // of the attempt that is made
 	conns map[net.Conn]bool
 }
@@ -129,18 +128,6 @@ func (n *natsTarget) arm(fault string) {
 	n.mu.Lock()
 	n.fault = fault
 	n.mu.Unlock()
-}
-
-// met takes the fault, if it is one of these.
-func (n *natsTarget) met(faults ...string) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !slices.Contains(faults, n.fault) {
-		return ""
-	}
-	fault := n.fault
-	n.fault = ""
-	return fault
 }
 
 func (n *natsTarget) cut() {

@@ -131,8 +131,7 @@ type postgresTarget struct {
 	dir    string // with the socket of the proxy
 	proxy  net.Listener
 
-	mu    sync.Mutex
-	fault string
+	faulty
 	conns map[net.Conn]bool
 }
 
@@ -184,18 +183,6 @@ func (p *postgresTarget) arm(fault string) {
 	p.mu.Lock()
 	p.fault = fault
 	p.mu.Unlock()
-}
-
-// met takes the fault, if it is one of these.
-func (p *postgresTarget) met(faults ...string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !slices.Contains(faults, p.fault) {
-		return ""
-	}
-	fault := p.fault
-	p.fault = ""
-	return fault
 }
 
 func (p *postgresTarget) cut() {

@@ -396,7 +396,7 @@ func (m *mirror) observe(o storage.Stored) {
 // upload stores an object on disks of which some fail once.
 func (m *mirror) upload(t *rapid.T) {
 	if len(m.contents) == 6 {
-		t.Skip("enough")
+		t.Skip("there are six objects already: another action is drawn")
 	}
 	for _, d := range m.disks {
 		d.FailWrite, d.FailSync, d.FailDir = m.rarely(t, "write"), m.rarely(t, "sync"), m.rarely(t, "directory")
@@ -428,7 +428,7 @@ func (m *mirror) rot(t *rapid.T) {
 	d, how := rapid.SampledFrom(m.disks).Draw(t, "disk"), rapid.IntRange(0, 2).Draw(t, "how")
 	names, _ := d.List()
 	if len(names) == 0 {
-		t.Skip("no file")
+		t.Skip("the disk has no file to damage: another action is drawn")
 	}
 	name := names[int(m.seed)%len(names)]
 	switch how {

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -333,29 +334,28 @@ func (s *system) compare() {
 	}
 }
 
+// checkUntilSeen checks a property until all that is wanted was seen. It fails if that takes too many checks.
+func checkUntilSeen(t *testing.T, seen map[string]bool, wanted []string, property func(*rapid.T)) {
+	t.Helper()
+	isMissing := func(what string) bool { return !seen[what] }
+	for round := 0; round == 0 || slices.ContainsFunc(wanted, isMissing); round++ {
+		if round == 20 {
+			t.Fatalf("never seen: %q", slices.DeleteFunc(wanted, func(what string) bool { return seen[what] }))
+		}
+		rapid.Check(t, property)
+	}
+}
+
 // TestPaidWritesAgreeWithSums: an object and its price are recorded together or not at all, whatever is reserved, expired or
 // refused.
 func TestPaidWritesAgreeWithSums(t *testing.T) {
 	seen := map[string]bool{}
 	wanted := []string{"reserve ", "reserve payment_required", "put ", "put keeps", "put payment_required", "put quota_exceeded", "cancel ", "cancel hold_not_active",
 		"put without payment payment_required", "put without payment "}
-	missing := func() (list []string) {
-		for _, w := range wanted {
-			if !seen[w] {
-				list = append(list, w)
-			}
-		}
-		return list
-	}
-	for round := 0; round == 0 || len(missing()) > 0; round++ {
-		if round == 20 {
-			t.Fatalf("never seen: %q", missing())
-		}
-		rapid.Check(t, func(t *rapid.T) {
-			s := newSystem(t, seen)
-			t.Repeat(map[string]func(*rapid.T){"issue": s.issue, "reserve": s.reserve, "put": s.put, "put again": s.put, "put unpaid": s.putUnpaid, "cancel": s.cancel, "wait": s.wait})
-		})
-	}
+	checkUntilSeen(t, seen, wanted, func(t *rapid.T) {
+		s := newSystem(t, seen)
+		t.Repeat(map[string]func(*rapid.T){"issue": s.issue, "reserve": s.reserve, "put": s.put, "put again": s.put, "put unpaid": s.putUnpaid, "cancel": s.cancel, "wait": s.wait})
+	})
 }
 
 // TestPaidPutNeedsNoIndex: a paid put has a key that was never used before, so it is decided whatever the window of keys

@@ -392,24 +392,11 @@ func priceOf(called string) *pricing.Price {
 func TestPrepaidUsageAgreesWithModel(t *testing.T) {
 	seen := map[string]bool{}
 	wanted := []string{"report ", "report insufficient_funds", "report usage_capacity", "report unpaid ", "credit", "paid EUR", "paid USD", "duplicates alone", "prepaid slice", "prepaid_correction slice", "usage slice"}
-	missing := func() (list []string) {
-		for _, w := range wanted {
-			if !seen[w] {
-				list = append(list, w)
-			}
-		}
-		return list
-	}
-	for round := 0; round == 0 || len(missing()) > 0; round++ {
-		if round == 20 {
-			t.Fatalf("never seen: %q", missing())
-		}
-		rapid.Check(t, func(t *rapid.T) {
-			b := newBudget(t, seen)
-			t.Repeat(map[string]func(*rapid.T){"issue": b.pay, "hold": b.hold, "report": b.report, "report again": b.report, "report more": b.report, "report unpaid": b.reportUnpaid,
-				"change list": b.changeList, "restart": b.restart, "wait": b.wait})
-		})
-	}
+	checkUntilSeen(t, seen, wanted, func(t *rapid.T) {
+		b := newBudget(t, seen)
+		t.Repeat(map[string]func(*rapid.T){"issue": b.pay, "hold": b.hold, "report": b.report, "report again": b.report, "report more": b.report, "report unpaid": b.reportUnpaid,
+			"change list": b.changeList, "restart": b.restart, "wait": b.wait})
+	})
 }
 
 // waitUntil lets time go by, and records what is due.
