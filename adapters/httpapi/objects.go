@@ -23,9 +23,10 @@ import (
 const defaultBucket = "default"
 
 var (
-	errAddress = problemDetail(event.BadRequest, storage.ErrAddress.Error())
-	errSpace   = problemDetail(event.Unavailable, "The free space of the disk is reserved. The object was not stored.")
-	errAbsent  = problemDetail(event.Unavailable, "The directory of the objects is not there.")
+	errAddress     = problemDetail(event.BadRequest, storage.ErrAddress.Error())
+	errZeroAddress = problemDetail(event.BadRequest, "address: no content has the address of zeros")
+	errSpace       = problemDetail(event.Unavailable, "The free space of the disk is reserved. The object was not stored.")
+	errAbsent      = problemDetail(event.Unavailable, "The directory of the objects is not there.")
 )
 
 // bucketParam is the parameter bucket.
@@ -65,6 +66,9 @@ func (k *call) object(scope event.Scopes) (o objectCall, err error) {
 	}
 	if o.address, err = storage.ParseAddress(k.params[0]); err != nil {
 		return o, errAddress
+	}
+	if o.address == (storage.Address{}) { // it would stand for a request without an address
+		return o, errZeroAddress
 	}
 	return o, nil
 }

@@ -198,6 +198,7 @@ func TestRefusedUploads(t *testing.T) {
 		"another content":     {s.request("PUT", "/o/"+addressOf("a"), "b"), event.DigestMismatch},
 		"uppercase":           {s.request("PUT", "/o/"+strings.ToUpper(addressOf("a")), "a"), event.BadRequest},
 		"a short address":     {s.request("GET", "/o/"+addressOf("a")[:60], ""), event.BadRequest},
+		"zeros":               {s.request("PUT", "/o/b3:"+strings.Repeat("0", 64), "a"), event.BadRequest},
 		"a bucket":            {s.request("POST", "/o?bucket=A", "a"), event.BadRequest},
 		"a query":             {s.request("POST", "/o?what=a", "a"), event.BadRequest},
 		"a coding":            {s.request("POST", "/o", "a", "Content-Encoding", "br"), event.UnsupportedMedia},
