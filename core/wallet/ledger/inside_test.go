@@ -209,6 +209,40 @@ func TestLongestBatchIsUndone(t *testing.T) {
 	tooLong("holds alone: no row was there")
 }
 
+// TestUndoLogsFitEachOperation: each operation is taken back by a ledger for batches of one item, also if no row is new.
+func TestUndoLogsFitEachOperation(t *testing.T) {
+	most := types.MaxSupply()
+	for _, op := range [...]event.Op{event.Issue, event.Transfer, event.Burn, event.Hold, event.Capture, event.Release} {
+		l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: 2, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1,
+			TenantHolds: 2, MaxBatchItems: 1, MaxAmount: most, MaxDailyDebit: most, MaxDailyIssue: most}, 1)
+		moves(&l, 1, event.Issue, "", "ann", "EUR", 10)
+		moves(&l, 1, event.Issue, "", "bob", "EUR", 1)
+		openHold(t, &l, types.TxID{1}, "ann", 4, 1, 9)
+		was := l.Hash()
+		r := record.Record{Op: op, Tenant: 1, Asset: named("EUR"), Amount: types.MinorUnits(2), Nonce: 2, ExpiresAt: 9}
+		if op != event.Issue {
+			r.From = named("ann")
+		}
+		if op == event.Issue || op == event.Transfer || op == event.Capture {
+			r.To = named("bob")
+		}
+		if op == event.Capture || op == event.Release {
+			r.Nonce, r.ExpiresAt, r.Hold = 0, 0, types.TxID{1}
+		}
+		l.Savepoint()
+		if why := l.Decide(0, &r); why != event.None {
+			t.Fatalf("%v: %v", op, why)
+		}
+		l.Apply(0, types.TxID{2}, &r)
+		if l.Hash() == was {
+			t.Errorf("%v changes nothing", op)
+		}
+		if l.Undo(); l.Hash() != was || l.Check() != nil {
+			t.Errorf("%v is not taken back: %v", op, l.Check())
+		}
+	}
+}
+
 // TestHoldsAreOrderedByExpiry: after any additions, removals and undos, the ring of each account
 // and the heap are in order.
 func TestHoldsAreOrderedByExpiry(t *testing.T) {

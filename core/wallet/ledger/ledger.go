@@ -55,8 +55,8 @@ type Ledger struct {
 
 // The changes of one record at most. They give the length of the undo logs.
 const (
-	accountsChanged = 2
-	holdingsChanged = 2
+	accountsChanged = 1
+	holdingsChanged = 3 // a capture: what is held, the balance of the payer, that of the beneficiary
 )
 
 // New returns an empty ledger.
