@@ -56,6 +56,7 @@ func held() []Mutant {
 		one("capture from a frozen account is accepted", "debits of a frozen account are rejected", decide, "event.Transfer, event.Burn, event.Hold, event.Capture:\n", "event.Transfer, event.Burn, event.Hold:\n", ledger, sim),
 		one("captured hold stays active", "blnk-315: all legs or none", apply, "l.closeHold(r, &t)\n\t\tfrom := holdingKey", "from := holdingKey", ledger, transcripts, sim, "./chaos/explore TestScopes/what_is_held"),
 		one("capture releases only the captured part", "the remainder is available at once", decide, "r.HeldBalance, whole = s.from.held.Sub(s.hold.amount)", "r.HeldBalance, whole = s.from.held.Sub(r.Amount)", ledger, transcripts, sim, "./chaos/explore TestScopes/what_is_held"),
+		one("captures outgrow the undo log", "a batch of captures ends the node", "core/wallet/ledger/ledger.go", "holdingsChanged = 3", "holdingsChanged = 2", "./core/wallet/ledger TestUndoLogsFitEachOperation$", "./chaos/explore TestSiteScopes/objects"),
 		one("hold of any expiry is released in a balance", "an expired hold is not counted", "core/wallet/ledger/ledger.go", "if over.expiresAt > now {", "if true {", ledgerModel, "./core/wallet/ledger TestHoldsExpire$"),
 		one("expiry heap is not sifted", "M8", holds, "\t\th.siftDown(at)\n", "", ledger, sim),
 		one("ring of holds is not ordered by expiry", "M7", holds, "h.before(place, before)", "false", ledger, sim),
