@@ -17,5 +17,7 @@ func pricing() []Mutant {
 		one("charges are in the order of windows", "a later slice changes no charge", invoice, "slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.seq, b.seq) })", "slices.SortFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.window.From, b.window.From), cmp.Compare(a.seq, b.seq)) })", "./core/invoice TestLaterSlicesChangeNoCharge$", example),
 		one("a bundle may have any digest", "each byte of a bundle is verified", "cmd/internal/usagefile/bundle.go", "if r.end = true; l.Digest != r.sum.sum.String() {", "if r.end = true; len(l.Digest) < 2 {", problems, "./cmd/internal/usagefile TestEveryByteIsVerified$"),
 		one("a transfer of a charge has no ref", "a slice is charged once, for ever", "cmd/macronode/internal/cli/usage_charge.go", "Memo: l.memo(), Ref: l.Ref}", "Memo: l.memo()}", "./cmd/macronode TestScripts/charge$", "./cmd/macronode/internal/cli TestChargeIsMadeOnce$"),
+		alone("one test charges by other prices", one("a charge by other prices counts", "a period is charged by one price list", "cmd/macronode/internal/cli/usage_charge.go", "case memo != l.memo():", "case false:", "./cmd/macronode/internal/cli TestChargeReportsOutcome$")),
+		alone("one test makes a charged slice free", one("a charged slice that is free now is overlooked", "a period is charged by one price list", "cmd/macronode/internal/cli/usage_charge.go", "for _, s := range of.Postpaid {", "for _, s := range of.Postpaid[len(of.Postpaid)-len(of.Charges):] {", "./cmd/macronode/internal/cli TestChargeReportsOutcome$")),
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"macronode/core/types"
 )
 
-// MaxParts is the number of pairs of a slice and a price of one invoice.
+// MaxParts is the number of slices of one invoice, and of pairs of a slice and a price, together.
 const MaxParts = 1_000_000
 
 // maxLine is the end of the amounts of a line: those of all prices of a list add up to what an asset may have.
@@ -32,7 +32,7 @@ const (
 
 // Errors of Add.
 var (
-	ErrParts  = fmt.Errorf("invoice: more than %d slices with a price; ask for a shorter time", MaxParts)
+	ErrParts  = fmt.Errorf("invoice: more than %d slices and prices of slices; ask for a shorter time", MaxParts)
 	ErrTenant = errors.New("invoice: a slice of another tenant")
 )
 
@@ -44,7 +44,8 @@ type Builder struct {
 	parts    [][]part // of each price, for postpaid usage and then for prepaid usage
 	unpriced []Unpriced
 	ranges   []Range
-	count    int // of all parts
+	postpaid []Slice
+	count    int // of all parts and slices
 }
 
 // A part is what a slice adds to a price.
@@ -74,10 +75,14 @@ func (b *Builder) Add(s *accounting.Slice) error {
 		return ErrTenant
 	case s.Window.From < b.period.From || s.Window.From >= b.period.To:
 		return nil
-	case b.count+len(b.prices) > MaxParts:
+	case b.count+1+len(b.prices) > MaxParts:
 		return ErrParts
 	}
 	b.addRange(s)
+	b.count++
+	if !s.Kind.IsPrepaid() {
+		b.postpaid = append(b.postpaid, Slice{string(s.Dimension), s.Seq})
+	}
 	priced := make([]bool, len(s.Rows))
 	for i := range b.prices {
 		p := &b.prices[i]
@@ -146,6 +151,12 @@ type Charge struct {
 	Refund    bool // the slice makes the usage before it cheaper, by Amount: volume prices can do that
 }
 
+// A Slice identifies a slice of the tenant.
+type Slice struct {
+	Dimension string
+	Seq       uint64
+}
+
 // An Invoice is what the usage of a period costs.
 type Invoice struct {
 	Tenant   types.Tenant
@@ -156,13 +167,15 @@ type Invoice struct {
 	Totals   []Total    // of all other lines, by asset
 	Unpriced []Unpriced // by dimension
 	Charges  []Charge   // by dimension, asset and seq
+	Postpaid []Slice    // all slices that a charge can be of, by dimension and seq: those without one cost nothing
 	Ranges   []Range    // of all slices of the period, by dimension
 }
 
 // Invoice returns the invoice of the slices that were added. The order in which they were added does not matter. Its
 // error is pricing.ErrAmount.
 func (b *Builder) Invoice() (v Invoice, err error) {
-	v = Invoice{Tenant: b.tenant, Period: b.period, Prices: b.prices, Unpriced: slices.Clone(b.unpriced), Ranges: slices.Clone(b.ranges)}
+	v = Invoice{Tenant: b.tenant, Period: b.period, Prices: b.prices, Unpriced: slices.Clone(b.unpriced), Ranges: slices.Clone(b.ranges), Postpaid: slices.Clone(b.postpaid)}
+	slices.SortFunc(v.Postpaid, func(a, b Slice) int { return cmp.Or(cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.Seq, b.Seq)) })
 	slices.SortFunc(v.Ranges, func(a, b Range) int { return cmp.Compare(a.Dimension, b.Dimension) })
 	slices.SortFunc(v.Unpriced, func(a, b Unpriced) int { return cmp.Compare(a.Dimension, b.Dimension) })
 	var steps []step

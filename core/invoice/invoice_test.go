@@ -121,6 +121,15 @@ func TestChargesAddUp(t *testing.T) {
 				t.Fatalf("%+v, want %d units, %d of them late, in %d windows for %v", l, units, late, len(windows), amount)
 			}
 		}
+		postpaid := 0
+		for _, s := range all {
+			if s.Window.From >= period.From && s.Window.From < period.To && !s.Kind.IsPrepaid() {
+				postpaid++
+			}
+		}
+		if len(v.Postpaid) != postpaid {
+			t.Fatalf("%d slices can have a charge, %d are listed", postpaid, len(v.Postpaid))
+		}
 		if again := build(t, period, prices(), rapid.Permutation(all).Draw(t, "order")); !reflect.DeepEqual(again, v) {
 			t.Fatalf("in another order\n%+v\nwas\n%+v", again, v)
 		}
@@ -177,7 +186,8 @@ func TestInvoice(t *testing.T) {
 			{Dimension: "requests", Asset: "POINT", Seq: 5, Digest: accounting.Digest{5}, Amount: points(2)},
 			{Dimension: "requests", Asset: "POINT", Seq: 6, Digest: accounting.Digest{6}, Amount: points(1)},
 		},
-		Ranges: []invoice.Range{{"requests", accounting.SeqRange{First: 5, Last: 7}}},
+		Postpaid: []invoice.Slice{{"requests", 5}, {"requests", 6}, {"requests", 7}},
+		Ranges:   []invoice.Range{{"requests", accounting.SeqRange{First: 5, Last: 7}}},
 	}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%+v\nwant\n%+v", v, want)
@@ -208,7 +218,7 @@ func TestRejections(t *testing.T) {
 		t.Error(err)
 	}
 	full := invoice.New(1, accounting.Window{From: 0, To: minute}, l)
-	for range invoice.MaxParts {
+	for range invoice.MaxParts / 2 { // each is a slice and a pair
 		if err := full.Add(&most); err != nil {
 			t.Fatal(err)
 		}

@@ -31,6 +31,16 @@ func (l List) Check() error {
 	return nil
 }
 
+// Of returns the prices of a dimension, in the same order.
+func (l List) Of(dimension string) (all List) {
+	for i := range l {
+		if l[i].Dimension == dimension {
+			all = append(all, l[i])
+		}
+	}
+	return all
+}
+
 const listPrefix = "macronode prices 1\n"
 
 // Digest returns the BLAKE3 digest of a valid list. It covers everything that changes an amount or a line, and the order.

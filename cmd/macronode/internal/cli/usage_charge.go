@@ -33,7 +33,8 @@ type chargeLine struct {
 	Asset     string `json:"asset"`
 	Amount    string `json:"amount_minor"`
 	Ref       string `json:"ref"`
-	State     string `json:"state"` // due, charged, or charged_before
+	Prices    string `json:"prices"` // digest of the prices of the dimension
+	State     string `json:"state"`  // due, charged, or charged_before
 	Txid      string `json:"txid,omitzero"`
 }
 
@@ -59,13 +60,13 @@ func (v *chargeUsageCmd) Run(c *Console) error {
 			return fmt.Errorf("windows that begin at %s or later are not sealed, so nothing was charged: charge when they are, or with --to %s", of.text.SealedTo, of.text.SealedTo)
 		}
 		g := &charger{billing: b, from: v.AccountFrom, to: v.AccountTo, nonces: map[payer]int64{}}
-		return g.charge(ctx, of.Charges, v.Preview)
+		return g.charge(ctx, &of.Invoice, v.Preview)
 	})
 }
 
 // charge makes the transfers that are missing.
-func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool) error {
-	lines, err := g.check(ctx, all)
+func (g *charger) charge(ctx context.Context, of *invoice.Invoice, preview bool) error {
+	lines, err := g.check(ctx, of)
 	if err != nil {
 		return fmt.Errorf("%w; nothing was charged now", err)
 	}
@@ -97,7 +98,8 @@ func (g *charger) charge(ctx context.Context, all []invoice.Charge, preview bool
 }
 
 // check returns each charge with its state. It fails if one was made in another way, or is more than one transfer can move.
-func (g *charger) check(ctx context.Context, all []invoice.Charge) ([]chargeLine, error) {
+func (g *charger) check(ctx context.Context, of *invoice.Invoice) ([]chargeLine, error) {
+	all := of.Charges
 	lines := make([]chargeLine, len(all))
 	for i := range all {
 		l := &lines[i]
@@ -109,22 +111,22 @@ func (g *charger) check(ctx context.Context, all []invoice.Charge) ([]chargeLine
 			return nil, fmt.Errorf("slice %d of %s costs %s %s, which is more than wallet.limits.max_amount (%s)", l.Seq, l.Dimension, l.Amount, l.Asset, g.maxAmount)
 		}
 	}
-	return lines, g.lookUpOtherAssets(ctx, all)
+	return lines, g.lookUpOthers(ctx, of)
 }
 
 // line returns a charge that is due.
 func (g *charger) line(c *invoice.Charge) chargeLine {
 	l := chargeLine{Dimension: c.Dimension, Seq: c.Seq, Digest: c.Digest.String(), From: g.from, To: g.to, Asset: c.Asset, Amount: c.Amount.String(),
-		Ref: c.Ref(g.tenant), State: "due"}
+		Ref: c.Ref(g.tenant), Prices: g.prices.Of(c.Dimension).Digest().String(), State: "due"}
 	if c.Refund {
 		l.From, l.To = g.to, g.from
 	}
 	return l
 }
 
-// memo returns the memo of the transfer: it binds the ledger to the content of the slice.
+// memo returns the memo of the transfer: it binds the ledger to the content of the slice, and to the prices.
 func (l *chargeLine) memo() string {
-	return fmt.Sprintf("usage %s %d %s", l.Dimension, l.Seq, l.Digest)
+	return fmt.Sprintf("usage %s %d %s prices %s", l.Dimension, l.Seq, l.Digest, l.Prices)
 }
 
 // lookUp sets the state of l. It fails if the slice was charged in another way.
@@ -143,13 +145,31 @@ func (g *charger) lookUp(ctx context.Context, l *chargeLine) error {
 		return fmt.Errorf("slice %d of %s was charged with %s %s from %s to %s (%s), and would be now with %s %s from %s to %s: it was another period, price list or account",
 			l.Seq, l.Dimension, r.AmountMinor, r.Asset, r.From, r.To, r.Txid, l.Amount, l.Asset, l.From, l.To)
 	}
+	switch memo, err := g.memo(ctx, r); {
+	case err != nil:
+		return err
+	case memo != l.memo(): // the amount is the same, but that of other slices can differ, also of those that cost nothing
+		return fmt.Errorf("slice %d of %s was charged by other prices or content (%s): the memo is %q, and would be %q now", l.Seq, l.Dimension, r.Txid, memo, l.memo())
+	}
 	l.State, l.Txid = "charged_before", r.Txid
 	return nil
 }
 
-// lookUpOtherAssets fails if a slice of all was charged in an asset in which it would not be charged now: the price list was
-// another one.
-func (g *charger) lookUpOtherAssets(ctx context.Context, all []invoice.Charge) error {
+// memo returns the memo of a transfer.
+func (g *charger) memo(ctx context.Context, r *client.Receipt) (string, error) {
+	for e, err := range g.node.Entries(ctx, r.From, r.Seq-1, client.ListOptions{Limit: 1, MinSeq: r.Seq}) {
+		if err != nil {
+			return "", err
+		}
+		if e.Seq == r.Seq {
+			return e.Memo, nil
+		}
+	}
+	return "", fmt.Errorf("%w: the statement of %s has no entry of %s", client.ErrWrongNode, r.From, r.Txid)
+}
+
+// lookUpOthers fails if a slice was charged in an asset in which it costs nothing now: the price list was another one.
+func (g *charger) lookUpOthers(ctx context.Context, of *invoice.Invoice) error {
 	var assets []string
 	for a, err := range g.node.Assets(ctx, "", client.ListOptions{}) {
 		if err != nil {
@@ -157,19 +177,16 @@ func (g *charger) lookUpOtherAssets(ctx context.Context, all []invoice.Charge) e
 		}
 		assets = append(assets, a.Asset)
 	}
-	due := make(map[string]bool, len(all))
-	for i := range all {
-		due[all[i].Ref(g.tenant)] = true
+	due := make(map[string]bool, len(of.Charges))
+	for i := range of.Charges {
+		due[of.Charges[i].Ref(g.tenant)] = true
 	}
-	for i := range all {
-		for _, other := range assets {
-			c := all[i]
-			c.Asset = other
-			ref := c.Ref(g.tenant)
+	for _, s := range of.Postpaid {
+		for _, asset := range assets {
+			ref := s.Ref(g.tenant, asset)
 			if due[ref] {
 				continue
 			}
-			due[ref] = true
 			switch got, err := g.node.TxByRef(ctx, ref); {
 			case errors.Is(err, client.NotFound):
 			case err != nil:
@@ -177,8 +194,8 @@ func (g *charger) lookUpOtherAssets(ctx context.Context, all []invoice.Charge) e
 			case got.Receipt == nil:
 				return fmt.Errorf("%w: the ref %s is no transfer", client.ErrWrongNode, ref)
 			default:
-				return fmt.Errorf("slice %d of %s was charged with %s %s (%s), and has no price in %s now: it was another price list",
-					c.Seq, c.Dimension, got.Receipt.AmountMinor, other, got.Receipt.Txid, other)
+				return fmt.Errorf("slice %d of %s was charged with %s %s (%s), and costs nothing in %s now: it was another price list",
+					s.Seq, s.Dimension, got.Receipt.AmountMinor, asset, got.Receipt.Txid, asset)
 			}
 		}
 	}

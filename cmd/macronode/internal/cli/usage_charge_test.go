@@ -29,6 +29,7 @@ type ledgerPeer struct {
 	byKey   map[string]string
 	balance map[string]int // of shop, by asset
 	made    int            // transfers
+	memos   map[int]string // of each, by its seq
 }
 
 // fault returns the fault of the next request.
@@ -77,6 +78,11 @@ func (p *ledgerPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(200, p.byRef[q.Get("ref")])
 	case r.URL.Path == "/v1/tx":
 		problem(404, "not_found", false)
+	case strings.HasSuffix(r.URL.Path, "/entries"):
+		var after int
+		fmt.Sscan(q.Get("after_seq"), &after) //nolint:errcheck // without it, it is 0
+		answer(200, fmt.Sprintf(`{"account":"ann","entries":[{"seq":%d,"ts":"2026-01-03T00:00:00.000Z","op":"transfer","txid":"tx_1","direction":"debit","amount_minor":"1","balance_minor":"1","held_minor":"0","memo":%q}],"as_of":"2026-01-03T00:00:00.000Z"}`,
+			after+1, p.memos[after+1]))
 	case r.URL.Path == "/v1/transfer":
 		status, body := p.transfer(r)
 		if fault == "late_cut" {
@@ -115,6 +121,7 @@ func (p *ledgerPeer) transfer(r *http.Request) (status int, body string) {
 	}
 	p.nonces[by]++
 	p.made++
+	p.memos[p.made] = o.Memo
 	var amount int
 	fmt.Sscan(o.Amount, &amount) //nolint:errcheck // 0 fails the test
 	if o.From == "shop" {
@@ -153,7 +160,7 @@ const chargePrices = `accounting.prices=[{"name":"a","dimension":"requests","ass
 func TestChargeIsMadeOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Uint64Range(0, 9), 1, 8).Draw(t, "values")
-		p := &ledgerPeer{slices: chainText(t, values), nonces: map[string]int{}, byRef: map[string]string{}, byKey: map[string]string{}, balance: map[string]int{}}
+		p := &ledgerPeer{slices: chainText(t, values), nonces: map[string]int{}, byRef: map[string]string{}, byKey: map[string]string{}, balance: map[string]int{}, memos: map[int]string{}}
 		server := httptest.NewServer(p)
 		defer server.Close()
 		units, want := 0, map[string]int{}
@@ -202,6 +209,28 @@ func TestChargeIsMadeOnce(t *testing.T) {
 	})
 }
 
+// digest returns that of the only slice.
+func (p *ledgerPeer) digest(t *testing.T) string {
+	t.Helper()
+	var s usagefile.Slice
+	if err := json.Unmarshal([]byte(p.slices[0]), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Digest
+}
+
+// chargeDigest returns the digest of chargePrices.
+func chargeDigest(t *testing.T) string {
+	t.Helper()
+	d := newTestConsole()
+	d.tree = &tree{Set: []string{chargePrices}}
+	cfg, err := d.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg.PriceList().Of("requests").Digest().String()
+}
+
 // TestChargeReportsOutcome: what the command prints if it cannot go on.
 func TestChargeReportsOutcome(t *testing.T) {
 	for _, c := range []struct {
@@ -218,17 +247,26 @@ func TestChargeReportsOutcome(t *testing.T) {
 		{"charged in another asset", "", func(p *ledgerPeer) {
 			c := invoice.Charge{Dimension: "requests", Seq: 1, Asset: "USD/2"}
 			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"USD/2","amount_minor":"7"}`
-		}, 1, "slice 1 of requests was charged with 7 USD/2 (tx_9), and has no price in USD/2 now: it was another price list; nothing was charged now"},
+		}, 1, "slice 1 of requests was charged with 7 USD/2 (tx_9), and costs nothing in USD/2 now: it was another price list; nothing was charged now"},
+		{"charged, and free now", "--set " + strings.Replace(chargePrices, `"dimension":"requests"`, `"dimension":"cpu_ms"`, 2), func(p *ledgerPeer) {
+			p.byRef[invoice.Slice{Dimension: "requests", Seq: 1}.Ref(1, "EUR/2")] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"EUR/2","amount_minor":"7"}`
+		}, 1, "slice 1 of requests was charged with 7 EUR/2 (tx_9), and costs nothing in EUR/2 now: it was another price list; nothing was charged now"},
+		{"charged with the same amount by other prices", "--preview", func(p *ledgerPeer) {
+			p.byRef[invoice.Slice{Dimension: "requests", Seq: 1}.Ref(1, "EUR/2")] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"EUR/2","amount_minor":"15","seq":9}`
+			p.memos[9] = "usage requests 1 of other prices"
+		}, 1, `slice 1 of requests was charged by other prices or content (tx_9): the memo is "usage requests 1 of other prices", and would be "usage requests 1 `},
 		{"more than one transfer", "--set wallet.limits.max_amount=1", func(*ledgerPeer) {}, 1, "slice 1 of requests costs 15 EUR/2, which is more than wallet.limits.max_amount (1); nothing was charged now\n"},
 		{"more than one transfer, but charged before", "--preview --set wallet.limits.max_amount=2", func(p *ledgerPeer) {
 			c := invoice.Charge{Dimension: "requests", Seq: 1, Asset: "EUR/2"}
-			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"EUR/2","amount_minor":"15"}`
+			p.byRef[c.Ref(1)] = `{"txid":"tx_9","op":"transfer","from":"ann","to":"shop","asset":"EUR/2","amount_minor":"15","seq":9}`
+			l := chargeLine{Dimension: "requests", Seq: 1, Digest: p.digest(t), Prices: chargeDigest(t)}
+			p.memos[9] = l.memo()
 		}, 0, "charges due: 1, made before: 1; nothing was transferred\n"},
 		{"no prices", "--set accounting.prices=[]", func(*ledgerPeer) {}, 2, "accounting.prices is empty in the configuration of this command: usage has no price"},
 		{"an invalid slice", "", func(p *ledgerPeer) { p.slices[0] = strings.Replace(p.slices[0], `"value":"3"`, `"value":"4"`, 1) }, 1, "the node returned an invalid slice: requests of tenant default: slice 1: digest: is not that of the content"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &ledgerPeer{nonces: map[string]int{}, byRef: map[string]string{}, byKey: map[string]string{}, balance: map[string]int{}}
+			p := &ledgerPeer{nonces: map[string]int{}, byRef: map[string]string{}, byKey: map[string]string{}, balance: map[string]int{}, memos: map[int]string{}}
 			p.slices = chainText(t, []uint64{3})
 			c.change(p)
 			server := httptest.NewServer(p)
