@@ -7,8 +7,8 @@ import (
 )
 
 // Probe tries the i-th provider. It checks the identity of the directory, and returns why the directory cannot be read and why it
-// cannot be written; nil if it can. A directory that cannot be read cannot be written either. If both are nil,
-// the provider is healthy; a failed provider must also sync. Probe is not safe for concurrent use.
+// takes no upload; nil if it can. A directory that cannot be read takes no upload either. A failed provider must also sync, and is
+// then used again; a provider without space for uploads is not failed. Probe is not safe for concurrent use.
 func (s *Store) Probe(i int) (unreadable, unwritable error) {
 	p := s.providers[i]
 	if err := s.reclaim(p); err != nil {
@@ -29,6 +29,7 @@ func (s *Store) Probe(i int) (unreadable, unwritable error) {
 	switch {
 	case unwritable == nil:
 		p.failed.Store(nil)
+		unwritable = s.checkSpace(p)
 	case unreadable != nil:
 		p.fail(unreadable)
 	default:

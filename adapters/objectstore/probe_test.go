@@ -33,8 +33,13 @@ func (d faultyDir) Open(name string) (fs.File, error) {
 	return d.Dir.Open(name)
 }
 
-// TestProbeFindsWhatFails: a probe reports a directory that is missing, that cannot be read, or that cannot be written,
-// and leaves no file.
+// scarceDir is a directory with little free space.
+type scarceDir struct{ fs.Dir }
+
+func (scarceDir) Free() (uint64, error) { return 1 << 20, nil }
+
+// TestProbeFindsWhatFails: a probe reports a directory that is missing, that cannot be read, that cannot be written, or that has
+// no space for uploads, and leaves no file.
 func TestProbeFindsWhatFails(t *testing.T) {
 	dir := fs.Dir(t.TempDir())
 	if err := os.WriteFile(filepath.Join(string(dir), ".probe"), nil, 0o600); err != nil { // left by a crash
@@ -49,6 +54,7 @@ func TestProbeFindsWhatFails(t *testing.T) {
 		{faultyDir{Dir: dir, create: syscall.EROFS}, nil, syscall.EROFS, true},
 		{faultyDir{Dir: dir, create: syscall.ENOSPC}, nil, syscall.ENOSPC, false},
 		{faultyDir{Dir: dir, open: syscall.EIO}, syscall.EIO, syscall.EIO, true},
+		{scarceDir{dir}, nil, objectstore.ErrNoSpace, false},
 		{dir, nil, nil, false},
 		{fs.Dir(filepath.Join(string(dir), "missing")), os.ErrNotExist, os.ErrNotExist, true},
 	} {

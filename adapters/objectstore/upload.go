@@ -213,15 +213,19 @@ func (u *Upload) content() []byte {
 }
 
 // checkSpace keeps the reserve of the disk free.
-func (u *Upload) checkSpace(t *target) error {
-	spare, err := u.store.spare(t.member)
-	if err == nil {
-		u.store.wantCollection(spare)
+func (u *Upload) checkSpace(t *target) error { return u.store.checkSpace(t.member) }
+
+// checkSpace returns ErrNoSpace if a provider has no space for uploads.
+func (s *Store) checkSpace(p *member) error {
+	spare, err := s.spare(p)
+	if err != nil {
+		return err
 	}
-	if err == nil && spare == 0 {
-		err = ErrNoSpace
+	s.wantCollection(spare)
+	if spare == 0 {
+		return ErrNoSpace
 	}
-	return err
+	return nil
 }
 
 // spare returns how many bytes uploads may use of a provider.

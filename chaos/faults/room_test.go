@@ -68,7 +68,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	h := newPlainNode(t, "journal.min_free_bytes=64MiB")
 	small := h.Data
-	skipWithoutDisk(t, syscall.Mount("faults", small, "tmpfs", 0, "size=80m"))
+	skipWithoutDisk(t, syscall.Mount("faults", small, "tmpfs", 0, "size=170m"))
 	t.Cleanup(func() {
 		h.killAll()
 		if err := syscall.Unmount(small, 0); err != nil {
@@ -78,7 +78,7 @@ func TestFullDisk(t *testing.T) {
 	h.start()
 	neighbour := filepath.Join(small, "neighbour")
 	h.fill(neighbour)
-	full := readOnly("disk_full", "")
+	full := readOnly("disk_full", "").and("uploads_refused")
 	h.await(full)
 	h.checkRow(full)
 	h.stop()
@@ -87,13 +87,20 @@ func TestFullDisk(t *testing.T) {
 	if code != 2 || !strings.Contains(output, "free space on the disk") || !strings.Contains(output, "nothing is lost") {
 		t.Fatalf("exit %d:\n%s", code, output)
 	}
-	if err := os.Truncate(neighbour, 40<<20); err != nil {
+	if err := os.Truncate(neighbour, 130<<20); err != nil {
 		t.Fatal(err)
 	}
 	h.launch() // there is room for that, and not for writes
 	h.await(full)
 	h.findListener()
 	h.checkRow(full)
+	if err := os.Truncate(neighbour, 60<<20); err != nil { // there is room for writes, and not for uploads
+		t.Fatal(err)
+	}
+	scarce := wellness.and("uploads_refused")
+	scarce.phase = "degraded"
+	h.await(scarce)
+	h.checkRow(scarce)
 	if err := os.Remove(neighbour); err != nil {
 		t.Fatal(err)
 	}
