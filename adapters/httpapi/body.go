@@ -46,12 +46,16 @@ func checkJSON(r *http.Request) error {
 		return problem(event.UnsupportedMedia)
 	}
 	kind, params, err := mime.ParseMediaType(header[0])
-	charset, named := params["charset"]
-	plain := len(params) == 0 || len(params) == 1 && named && strings.EqualFold(charset, "utf-8")
-	if err != nil || kind != jsonType[0] || !plain {
+	if err != nil || kind != jsonType[0] || !isUTF8(params) {
 		return problem(event.UnsupportedMedia)
 	}
 	return nil
+}
+
+// isUTF8 reports whether the parameters of a media type are none, or say UTF-8.
+func isUTF8(params map[string]string) bool {
+	charset, named := params["charset"]
+	return len(params) == 0 || len(params) == 1 && named && strings.EqualFold(charset, "utf-8")
 }
 
 // readBody reads and decompresses the whole body. Both sizes are limited before anything is stored.

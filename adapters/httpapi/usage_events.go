@@ -27,7 +27,7 @@ const (
 )
 
 var (
-	errUsageType = problemDetail(event.UnsupportedMedia, "The body must be "+structuredType+", "+batchType+", or application/json with the attributes in ce- headers.")
+	errUsageType = problemDetail(event.UnsupportedMedia, "The body must be "+structuredType+", "+batchType+", or application/json with the attributes in ce- headers; its charset is utf-8.")
 	errManyItems = problemDetail(event.PayloadTooLarge, fmt.Sprintf("A request takes at most %d events.", accounting.MaxEvents))
 	errValue     = errors.New("data.value: must be a whole number of at most 64 bits, as a JSON number or string")
 )
@@ -38,7 +38,7 @@ type cloudEvent struct {
 	ID              string         `json:"id"`
 	Source          string         `json:"source"`
 	Type            string         `json:"type"`
-	Time            string         `json:"time"`
+	Time            *string        `json:"time"`
 	Subject         string         `json:"subject"`
 	DataContentType string         `json:"datacontenttype"`
 	DataSchema      string         `json:"dataschema"`
@@ -127,8 +127,8 @@ func (k *call) readEvents(in *accounting.RecordEvents) error {
 	if len(header) != 1 {
 		return errUsageType
 	}
-	kind, _, err := mime.ParseMediaType(header[0])
-	if err != nil || kind != structuredType && kind != batchType && kind != jsonType[0] {
+	kind, params, err := mime.ParseMediaType(header[0])
+	if err != nil || kind != structuredType && kind != batchType && kind != jsonType[0] || !isUTF8(params) {
 		return errUsageType
 	}
 	body := takeBuffer()
@@ -187,11 +187,12 @@ func readEventBatch(body []byte, now types.Time, in *accounting.RecordEvents) er
 
 // readBinaryEvent reads an event whose attributes are headers and whose data is the body.
 func (k *call) readBinaryEvent(body []byte, now types.Time, in *accounting.RecordEvents) error {
+	var at string
 	e := cloudEvent{Data: body}
 	malformed := func(name, why string) error {
 		return problemDetail(event.BadRequest, "ce-"+strings.ToLower(name)+": "+why)
 	}
-	for name, to := range map[string]*string{"Specversion": &e.SpecVersion, "Id": &e.ID, "Source": &e.Source, "Type": &e.Type, "Time": &e.Time, "Subject": &e.Subject} {
+	for name, to := range map[string]*string{"Specversion": &e.SpecVersion, "Id": &e.ID, "Source": &e.Source, "Type": &e.Type, "Time": &at, "Subject": &e.Subject} {
 		switch values := k.r.Header["Ce-"+name]; len(values) {
 		case 0:
 		case 1:
@@ -204,18 +205,21 @@ func (k *call) readBinaryEvent(body []byte, now types.Time, in *accounting.Recor
 			return malformed(name, "occurs more than once")
 		}
 	}
+	if len(k.r.Header["Ce-Time"]) > 0 {
+		e.Time = &at
+	}
 	return addEvent(in, &e, now)
 }
 
 // addEvent adds an event that arrived at a time.
 func addEvent(in *accounting.RecordEvents, c *cloudEvent, now types.Time) error {
-	e := accounting.Event{Source: c.Source, ID: c.ID, Time: now, Undated: c.Time == "", Place: uint16(len(in.Events))}
+	e := accounting.Event{Source: c.Source, ID: c.ID, Time: now, Undated: c.Time == nil, Place: uint16(len(in.Events))}
 	if err := checkAttributes(c); err != nil {
 		return err
 	}
 	if !e.Undated { // RFC 3339 permits t and z in lower case
 		var err error
-		if e.Time, err = parseTime(strings.ToUpper(c.Time)); err != nil || e.Time == 0 {
+		if e.Time, err = parseTime(strings.ToUpper(*c.Time)); err != nil || e.Time == 0 {
 			return invalidEvent("time: must be a time after 1970 as in RFC 3339")
 		}
 	}

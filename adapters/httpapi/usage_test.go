@@ -186,6 +186,7 @@ func TestInvalidUsageEvents(t *testing.T) {
 		without("specversion"): {422, "specversion: must be 1.0"},
 		usageEvent("2", `,"datacontenttype":"text/plain"`, oneRequest):             {422, "datacontenttype: must be application/json"},
 		strings.Replace(good, later(0), "yesterday", 1):                            {422, "time: must be a time after 1970 as in RFC 3339"},
+		strings.Replace(good, later(0), "", 1):                                     {422, "time: must be a time after 1970 as in RFC 3339"},
 		strings.Replace(good, later(0), "1970-01-01T00:00:00Z", 1):                 {422, "time: must be a time after 1970 as in RFC 3339"},
 		strings.Replace(good, later(0), later(6*time.Minute), 1):                   {422, "The time of the event is more than 5 minutes ahead."},
 		strings.Replace(good, later(0), later(-36*24*time.Hour), 1):                {422, "The time of the event is more than 35 days ago."},
@@ -246,6 +247,8 @@ func TestRejectedUsageBodies(t *testing.T) {
 		{batched, "[" + usageEvent("1", "", oneRequest) + "]x", 400, "JSON array"},
 		{structured, "[]", 400, "bad_request"},
 		{"text/plain", "x", 415, "cloudevents"},
+		{batched + "; charset=utf-16", many(1), 415, "its charset is utf-8"},
+		{batched + "; charset=UTF-8", many(1), 202, `"recorded":0`},
 		{"application/json", "{" + oneRequest + "}", 422, "specversion"},
 	} {
 		if a := s.send(s.usageEvents(c.kind, c.body)); a.status != c.status || !strings.Contains(a.body, c.want) {
