@@ -11,7 +11,8 @@ import (
 	"macronode/cmd/macronode/internal/testkit/journaldir"
 )
 
-// TestObjectsNeedTheirJournal: a new journal would have no row of an object, and the collector would remove its file.
+// TestObjectsNeedTheirJournal: a new journal would have no row of an object, and the collector would remove its file. An empty disk
+// is that of a new node.
 func TestObjectsNeedTheirJournal(t *testing.T) {
 	d := journaldir.New(t)
 	l := storeOn(d)
@@ -22,7 +23,14 @@ func TestObjectsNeedTheirJournal(t *testing.T) {
 	if err := l.checkNotEmptied(); err != nil {
 		t.Errorf("an empty directory: %v", err)
 	}
-	if err := os.Mkdir(filepath.Join(d.Config.Data, datadir.Objects), 0o700); err != nil {
+	objects := filepath.Join(d.Config.Data, datadir.Objects)
+	if err := os.MkdirAll(filepath.Join(objects, "lost+found"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.checkNotEmptied(); err != nil {
+		t.Errorf("a new disk: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(objects, "provider.id"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.checkNotEmptied(); err == nil || !strings.Contains(err.Error(), "objects shows that there was a journal") {

@@ -3,8 +3,10 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"macronode/adapters/backup"
@@ -93,12 +95,32 @@ func (s *journalStore) checkNotEmptied() error {
 		return err
 	}
 	for _, trace := range [...]string{durable.Name, datadir.Index, datadir.Objects} {
-		if _, err := os.Stat(filepath.Join(string(s.dir), trace)); err == nil {
+		path := filepath.Join(string(s.dir), trace)
+		if _, err := os.Stat(path); err == nil && (trace != datadir.Objects || holdsFile(path)) {
 			return fmt.Errorf("%s has no segment, but %s shows that there was a journal: mount its disk or restore it (macronode restore); a new node needs a new directory",
 				s.segmentsDir(), trace)
 		}
 	}
 	return nil
+}
+
+// holdsFile reports whether a directory has a file. That of the objects of a new node is an empty disk, or one with a directory such
+// as lost+found.
+func holdsFile(dir string) bool {
+	d, err := os.Open(dir)
+	if err != nil {
+		return true // nobody knows
+	}
+	defer d.Close() //nolint:errcheck // nothing was written
+	for {
+		entries, err := d.ReadDir(64)
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() }) {
+			return true
+		}
+		if err != nil {
+			return !errors.Is(err, io.EOF)
+		}
+	}
 }
 
 // checkFirstKey returns an error if there is no segment, and a file in place of the first API key that is none.
