@@ -14,9 +14,9 @@ type Exports struct {
 	Rows        int `key:"quarantine" default:"4096" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of all tenants: those that a sink rejects. If it is full, the lane waits with its item."`
 	TenantRows  int `key:"max_quarantine_per_tenant" default:"=exports.quarantine" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of one tenant."`
 
-	Budget time.Duration `key:"quarantine_after" default:"10s" min:"0s" max:"1h" change:"restart" doc:"Time for which an item that a sink rejects is repeated before it is quarantined and the stream goes on. An item that fails because the sink is down is repeated without a limit."`
+	Budget time.Duration `key:"quarantine_after" default:"10s" min:"0s" max:"1h" change:"hot" doc:"Time for which an item that a sink rejects is repeated before it is quarantined and the stream goes on. An item that fails because the sink is down is repeated without a limit."`
 
-	Sinks []Sink `key:"sinks" default:"[]" most:"16" takes:"sinks" change:"restart" doc:"Systems that get sealed slices of usage, and movements of money, in order and at least once. Without a sink nothing is delivered."`
+	Sinks []Sink `key:"sinks" default:"[]" most:"16" takes:"sinks" change:"hot" doc:"Systems that get sealed slices of usage, and movements of money, in order and at least once. Without a sink nothing is delivered."`
 }
 
 // A Sink is a system that gets items. After Load, Path has the directory of a file sink as this process sees it.

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"macronode/adapters/registry"
@@ -16,6 +18,12 @@ func (m *Metrics) Exports(sink string) *Exports {
 		e.attempts[outcome] = m.counter("exports_total", sink, outcome)
 	}
 	return e
+}
+
+// ForgetSink removes all series of a sink.
+func (m *Metrics) ForgetSink(sink string) {
+	m.counters["exports_total"].DeletePartialMatch(prometheus.Labels{"sink": sink})
+	m.samples.remove(func(name string, of sample) bool { return strings.HasPrefix(name, "export_") && of.labels[0] == sink })
 }
 
 // Attempted counts an attempt to deliver an item, by its outcome.

@@ -43,6 +43,15 @@ func (s *samples) add(name string, one sample) {
 	s.all[name] = append(s.all[name], one)
 }
 
+// remove removes the functions that is reports.
+func (s *samples) remove(is func(name string, of sample) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, all := range s.all { //nolint:maporder // the order of removal has no effect
+		s.all[name] = slices.DeleteFunc(slices.Clone(all), func(of sample) bool { return is(name, of) }) // a scrape may read the old ones
+	}
+}
+
 func (s *samples) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range s.descs {
 		to <- d

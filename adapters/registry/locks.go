@@ -64,6 +64,7 @@ var Locks = []Lock{
 	{Name: "change", Where: "cmd/macronode/internal/server.reloader.attempt", Guards: "reloads, of which one runs at a time",
 		Blocks: "a whole reload, including file reads; other reloads wait"},
 	{Name: "applied", Where: "cmd/macronode/internal/server.reloader.mu", Guards: "the reported state of the configuration", Inside: []string{"change"}},
+	{Name: "exporters", Where: "cmd/macronode/internal/server.exports.mu", Guards: "which exporters run: a reload starts and stops them", Inside: []string{"change"}},
 	{Name: "event inbox", Where: "cmd/macronode/internal/server.eventInbox.mu", Guards: "the loop, and the events from before its start"},
 	{Name: "run.json", Where: "cmd/macronode/internal/server.runFile.mu", Guards: "the contents of run.json",
 		Blocks: "writing run.json, which happens only when listeners start"},

@@ -37,6 +37,9 @@ type exporter struct {
 	ended    chan delivery  // at most Inflight
 	answered chan answer    // at most Commands
 	running  sync.WaitGroup // deliveries and commands
+	stopping chan struct{}  // closed when it is to end: in a drain, or because the sink is changed or removed
+	stopOnce sync.Once
+	done     chan struct{} // closed when it has ended
 
 	offered  map[index.Stream]uint64 // heads that the machine has; as many as there are streams
 	missing  bool                    // the sink is not recorded, or a lane could not be made
@@ -72,20 +75,29 @@ type answer struct {
 	lanes.Answer
 }
 
-func newExporter(of *exports, s settings.Sink, all int, m *metrics.Exports, log *slog.Logger) (*exporter, error) {
+func newExporter(of *exports, s settings.Sink) (*exporter, error) {
 	sink, err := export.New(s.Config)
 	if err != nil {
 		return nil, err
 	}
-	limits := s.LaneLimits(all)
-	return &exporter{of: of, settings: s, sink: sink, metrics: m, log: log, news: make(chan struct{}, 1),
-		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands),
+	limits := s.LaneLimits(of.lanes)
+	return &exporter{of: of, settings: s, sink: sink, log: of.log.With("sink", s.Name), news: make(chan struct{}, 1),
+		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands), stopping: make(chan struct{}), done: make(chan struct{}),
 		offered: map[index.Stream]uint64{}, oldest: map[types.LaneID]time.Time{},
 		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
 }
 
-// run delivers until ctx ends, or a drain is over.
+// stop makes the exporter deliver nothing new, and end.
+func (e *exporter) stop() { e.stopOnce.Do(func() { close(e.stopping) }) }
+
+// run delivers until ctx ends, or until it is stopped and nothing is being delivered.
 func (e *exporter) run(ctx context.Context) {
+	select {
+	case <-e.stopping: // before it began
+		_ = e.sink.Close() // it has written nothing
+		return
+	default:
+	}
 	if err := e.settings.CheckSecrets(); err != nil {
 		e.log.Error("secret of the sink cannot be used: its items wait", "err", err)
 	}
@@ -97,7 +109,7 @@ func (e *exporter) run(ctx context.Context) {
 	}()
 	due, over := time.NewTimer(0), (<-chan time.Time)(nil)
 	defer due.Stop()
-	drain := e.of.draining
+	stopping := e.stopping
 	for {
 		wait := e.start(ctx, delivering)
 		if e.draining && wait > 0 && e.isIdle() {
@@ -107,8 +119,8 @@ func (e *exporter) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-drain:
-			drain, e.draining = nil, true
+		case <-stopping:
+			stopping, e.draining = nil, true
 			over = time.After(e.of.drainTime)
 		case <-over: // what is being delivered is delivered again after the next start
 			over = nil

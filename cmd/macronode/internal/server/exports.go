@@ -38,18 +38,27 @@ const (
 //	read model, index ─► streams ─► exporter of a sink ─► Machine ─► export.Sink
 //	                                                         └─► commands ─► node: cursors, quarantine
 type exports struct {
-	all        []*exporter
 	journal    *journalStore
 	index      *index.Indexer
 	dispatcher *loop.Dispatcher
+	metrics    *metrics.Metrics
+	log        *slog.Logger
+	lanes      int // of all sinks
 	drainTime  time.Duration
 	commands   chan struct{} // one for each command that is with the node
 
 	streams  atomic.Pointer[[]streamHead] // that the index has; nil: not read yet
 	draining chan struct{}                // closed when the drain begins
-	drain    sync.Once
 	gauges   sinkGauges
 	finished chan struct{} // closed when all exporters have ended
+
+	all atomic.Pointer[[]*exporter] // of the sinks of the configuration
+
+	mu      sync.Mutex      // guards what follows, and changes of all
+	ctx     context.Context // of Run; nil: not running
+	ended   bool            // no exporter is started any more
+	leaving []*exporter     // that a reload has stopped, and that have not ended
+	running sync.WaitGroup  // exporters, also those that wait for another one to end
 }
 
 var (
@@ -72,49 +81,92 @@ func streamName(s index.Stream) string {
 }
 
 // newExports returns the exports of a node. Nothing is read or sent before Run.
-func newExports(start settings.Start, journal *journalStore, x *index.Indexer, k *loop.Dispatcher, m *metrics.Metrics, log *slog.Logger) (*exports, error) {
-	e := &exports{journal: journal, index: x, dispatcher: k, drainTime: min(maxExportDrain, max(0, start.Core.Drain.Drain-drainMargin)),
+func newExports(start settings.Start, sinks []settings.Sink, journal *journalStore, x *index.Indexer, k *loop.Dispatcher, m *metrics.Metrics, log *slog.Logger) (*exports, error) {
+	e := &exports{journal: journal, index: x, dispatcher: k, metrics: m, log: log, lanes: start.Exports.Lanes, drainTime: min(maxExportDrain, max(0, start.Core.Drain.Drain-drainMargin)),
 		commands: make(chan struct{}, exportCommands), draining: make(chan struct{}), finished: make(chan struct{})}
-	for _, s := range start.Sinks {
-		at, err := newExporter(e, s, start.Exports.Lanes, m.Exports(s.Name), log.With("sink", s.Name))
-		if err != nil {
-			return nil, err
-		}
-		e.all = append(e.all, at)
+	e.gauges.status = e.status
+	e.all.Store(new([]*exporter))
+	first, err := e.newChange(sinks)
+	if err != nil {
+		return nil, err
 	}
+	for _, at := range first.added {
+		at.metrics = m.Exports(at.settings.Name)
+	}
+	e.all.Store(&first.next)
 	return e, nil
 }
 
-// claim locks the directories of file sinks. It fails if one is not free.
-func (e *exports) claim() error {
-	for i, at := range e.all {
+// sinks returns the exporters of the sinks of the configuration.
+func (e *exports) sinks() []*exporter { return *e.all.Load() }
+
+// claim locks the directories of file sinks. It fails if one is not free: then none is locked.
+func (e *exports) claim() error { return claimAll(e.sinks(), e.sinks()) }
+
+// claimAll locks the directories of exporters. If that fails, it closes the sinks of all.
+func claimAll(exporters, all []*exporter) error {
+	for _, at := range exporters {
 		if err := export.Claim(at.sink); err != nil {
-			for _, claimed := range e.all[:i] {
-				err = errors.Join(err, claimed.sink.Close())
-			}
-			return fmt.Errorf("the directory of sink %s cannot be used: %w", at.settings.Name, err)
+			return errors.Join(fmt.Errorf("the directory of sink %s cannot be used: %w", at.settings.Name, err), closeAll(all))
 		}
 	}
 	return nil
 }
 
+// closeAll closes the sinks of exporters that do not run.
+func closeAll(all []*exporter) (err error) {
+	for _, at := range all {
+		err = errors.Join(err, at.sink.Close())
+	}
+	return err
+}
+
 // Run delivers until ctx ends, or a drain has ended the exporters. It returns when nothing is being delivered.
 func (e *exports) Run(ctx context.Context) error {
-	if len(e.all) == 0 {
-		return nil
+	e.mu.Lock()
+	e.ctx = ctx
+	for _, at := range e.sinks() {
+		e.launch(at, nil)
 	}
-	var all sync.WaitGroup
-	for _, at := range e.all {
-		all.Go(func() { at.run(ctx) })
-	}
+	e.mu.Unlock()
 	looking, stop := context.WithCancel(ctx)
-	all.Go(func() {
-		defer stop()
-		e.look(looking)
-	})
-	all.Wait()
+	var look sync.WaitGroup
+	look.Go(func() { e.look(looking) })
+	select {
+	case <-ctx.Done():
+		e.end()
+	case <-e.draining:
+	}
+	e.running.Wait()
+	stop()
+	look.Wait()
 	close(e.finished)
 	return ctx.Err()
+}
+
+// launch starts an exporter, when others have ended. The caller holds mu, and Run runs.
+func (e *exports) launch(at *exporter, after []*exporter) {
+	e.running.Go(func() {
+		defer close(at.done)
+		for _, old := range after {
+			<-old.done
+		}
+		at.run(e.ctx)
+	})
+}
+
+// end stops all exporters, and starts no other one.
+func (e *exports) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return
+	}
+	e.ended = true
+	close(e.draining)
+	for _, at := range e.sinks() {
+		at.stop()
+	}
 }
 
 // look publishes the streams and their heads whenever they have changed.
@@ -136,7 +188,7 @@ func (e *exports) look(ctx context.Context) {
 			published := next
 			e.streams.Store(&published)
 			next = nil
-			for _, at := range e.all {
+			for _, at := range e.sinks() {
 				wake(at.news)
 			}
 		}
@@ -257,16 +309,13 @@ func (e *exports) execute(ctx context.Context, c command.Command) event.Problem 
 // untilDrained is a part of the service that ends in a drain. So the node waits for the exports, as it waits for requests: for at most
 // drainTime, in which items are delivered, and then until what sinks have acknowledged is recorded.
 func (e *exports) untilDrained() []services.Run {
-	if len(e.all) == 0 {
-		return nil
-	}
 	return []services.Run{func(ctx context.Context, up func()) error {
 		up()
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), context.Canceled) { // a listener has failed: this is no drain
 			return nil
 		}
-		e.drain.Do(func() { close(e.draining) })
+		e.end()
 		select {
 		case <-e.finished:
 		case <-services.Hard(ctx).Done():

@@ -51,7 +51,7 @@ func (e *exports) status() adminapi.Exports {
 		return true
 	})
 	is := adminapi.Exports{Sinks: []adminapi.Sink{}}
-	for _, at := range e.all {
+	for _, at := range e.sinks() {
 		s := at.status()
 		s.setLanes(at.withMissing(bySink[s.Name], heads))
 		is.Sinks = append(is.Sinks, s.Sink)
@@ -257,8 +257,11 @@ func (e *exports) resume(sink string) event.Problem {
 
 // remove ends the lanes of a sink that the configuration does not have, forgets it, and returns the number of its lanes.
 func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
-	if e.exporter(sink) != nil {
+	switch {
+	case e.exporter(sink) != nil:
 		return 0, event.BadRequest
+	case e.isLeaving(sink):
+		return 0, event.Busy
 	}
 	all := e.lanesOf(sink, func(plane.LaneState) bool { return true })
 	_, seen := e.journal.readModel.Sink(sink)
@@ -288,7 +291,7 @@ func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
 
 // exporter returns the exporter of a sink; nil if the configuration has no such sink.
 func (e *exports) exporter(sink string) *exporter {
-	for _, at := range e.all {
+	for _, at := range e.sinks() {
 		if at.settings.Name == sink {
 			return at
 		}

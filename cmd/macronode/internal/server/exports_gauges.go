@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"macronode/adapters/adminapi"
-	"macronode/adapters/metrics"
 )
 
 // sinkGauges samples the state of the sinks, at most once in a while: a scrape reads it several times.
@@ -41,19 +40,21 @@ func (g *sinkGauges) forget() {
 }
 
 // addGauges reports the state of each sink.
-func (e *exports) addGauges(to *metrics.Metrics) {
-	g := &e.gauges
-	g.status = e.status
-	for _, at := range e.all {
-		name := at.settings.Name
-		to.Sample("export_lag_seconds", func() float64 { return g.sink(name).LagSeconds }, name)
-		to.Sample("export_pending", func() float64 { return float64(g.sink(name).Pending) }, name)
-		to.Sample("export_quarantined", func() float64 { return float64(g.sink(name).Quarantined) }, name)
-		to.Sample("export_sink_up", func() float64 {
-			if g.sink(name).State == "ok" {
-				return 1
-			}
-			return 0
-		}, name)
+func (e *exports) addGauges() {
+	for _, at := range e.sinks() {
+		e.addGaugesOf(at.settings.Name)
 	}
+}
+
+func (e *exports) addGaugesOf(name string) {
+	g, to := &e.gauges, e.metrics
+	to.Sample("export_lag_seconds", func() float64 { return g.sink(name).LagSeconds }, name)
+	to.Sample("export_pending", func() float64 { return float64(g.sink(name).Pending) }, name)
+	to.Sample("export_quarantined", func() float64 { return float64(g.sink(name).Quarantined) }, name)
+	to.Sample("export_sink_up", func() float64 {
+		if g.sink(name).State == "ok" {
+			return 1
+		}
+		return 0
+	}, name)
 }

@@ -109,7 +109,7 @@ func (s *journalStore) checkNotEmptied() error {
 func holdsFile(dir string) bool {
 	d, err := os.Open(dir)
 	if err != nil {
-		return true // nobody knows
+		return true // it may hold one
 	}
 	defer d.Close() //nolint:errcheck // nothing was written
 	for {

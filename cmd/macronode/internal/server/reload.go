@@ -40,6 +40,7 @@ type reloader struct {
 	inbox        *eventInbox
 	certificates *certificates
 	metrics      *metrics.Metrics
+	exports      *exports
 	api          *atomic.Pointer[httpapi.API]
 	accessLog    *accesslog.Log
 	level        *slog.LevelVar // of log
@@ -146,10 +147,15 @@ func (r *reloader) try(a *adminapi.Attempt) error {
 		r.certificates.show(next.certificate)
 		return nil
 	}
-	if err := r.applyPolicy(next); err != nil {
+	sinks, err := r.exports.prepare(next.Sinks)
+	if err != nil {
 		return err
 	}
+	if err := r.applyPolicy(next); err != nil {
+		return errors.Join(err, closeAll(sinks.added))
+	}
 	r.activate(is, next)
+	r.exports.apply(sinks)
 	r.logWarnings(next.config)
 	return nil
 }

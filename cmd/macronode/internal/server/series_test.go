@@ -73,7 +73,7 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	testkit.Must(t, l.objects.recover())
 	l.objects.addGauges(&l.gauges)
 	l.samplePlanes()
-	l.exports.addGauges(l.metrics)
+	l.exports.addGauges()
 	l.inbox.loop = m.core
 	l.publicHandler()
 	m.meter = l.metrics.Wallet()

@@ -85,7 +85,7 @@ func (s *Server) run(ctx context.Context) error {
 	addJournalGauges(s, running)
 	s.objects.addGauges(&s.gauges)
 	s.samplePlanes()
-	s.exports.addGauges(s.metrics)
+	s.exports.addGauges()
 	if err := s.objects.recover(); err != nil {
 		return exit.Unable(err)
 	}

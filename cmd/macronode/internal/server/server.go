@@ -122,7 +122,8 @@ func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) e
 		Aged:    func() bool { return s.inbox.status().MayHaveForgotten },
 	})
 	var err error
-	s.exports, err = newExports(s.start, s.store, s.index, s.dispatcher, s.metrics, s.log)
+	s.exports, err = newExports(s.start, s.applied.Load().Sinks, s.store, s.index, s.dispatcher, s.metrics, s.log)
+	s.reloader.exports = s.exports
 	return err
 }
 

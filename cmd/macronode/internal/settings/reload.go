@@ -25,6 +25,7 @@ type Reload struct {
 	Proxy  proxy.Config // used where there are routes; without the ports of a running node
 	Routes []Route
 
+	Sinks   []Sink
 	Counted countedNames
 	Memory  Memory
 	Level   slog.Level
@@ -92,6 +93,7 @@ func newReload(c *config.Config, n Numbers, before *Reload) (s Reload, err error
 		r := &c.Routes[i]
 		s.Routes = append(s.Routes, Route{Name: routeName(c, i), Label: routeLabel(r), Number: n.route[i], Key: r.WantsKey(), Deadline: r.Deadline})
 	}
+	s.Sinks = sinks(c)
 	s.Counted = namesToCount(c, s.Face.Quotas)
 	s.Memory, s.Level, s.Access = MemoryBound(c), LogLevel(c.Log), c.Log.Access
 	s.Admin = NewAdmin(c)

@@ -27,6 +27,7 @@ type settingsByName struct {
 	access    bool
 	admin     Admin
 	peers     PeerShares
+	sinks     []Sink
 	quotas    map[string]quotaSettings
 	upstreams map[string]upstreamSettings
 	routes    map[string]routeByName
@@ -55,7 +56,7 @@ type routeByName struct {
 
 func namedSettings(t *testing.T, c *config.Config, n Numbers, s Reload) settingsByName {
 	t.Helper()
-	to := settingsByName{face: s.Face, counted: s.Counted, level: s.Level, access: s.Access, admin: s.Admin, peers: s.peers, gate: s.Policy, memory: map[string]int64{},
+	to := settingsByName{face: s.Face, counted: s.Counted, level: s.Level, access: s.Access, admin: s.Admin, peers: s.peers, sinks: s.Sinks, gate: s.Policy, memory: map[string]int64{},
 		quotas: map[string]quotaSettings{}, upstreams: map[string]upstreamSettings{}, routes: map[string]routeByName{}}
 	to.memory["percent"] = int64(s.Memory.GCPercent())
 	for _, part := range s.Memory {

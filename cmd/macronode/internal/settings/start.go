@@ -34,7 +34,6 @@ type Start struct {
 	Copies     objectstore.Copies
 	Repair     Repair
 	Exports    export.Limits
-	Sinks      []Sink
 	S3         config.S3
 	Collect    time.Duration // between two collections of unused files of objects
 	Snapshot   int64         // bytes of journal between two snapshots
@@ -81,7 +80,7 @@ func NewStart(c *config.Config) Start {
 			S3: c.Listen.S3, InsecureAdmin: c.Listen.Insecure && !c.Listen.TLS.Admin},
 		Index:   Index{Limits: indexLimits(c), TTL: c.Wallet.Idempotency.TTL},
 		Storage: storageLimits(c), Usage: usageLimits(c), Metering: meterInterval(c), Objects: objectFileLimits(c),
-		Providers: objectProviders(c), Copies: objectCopies(c), Repair: repairSettings(c), Exports: exportLimits(c), Sinks: sinks(c), S3: c.Storage.S3, Collect: c.Storage.Collect,
+		Providers: objectProviders(c), Copies: objectCopies(c), Repair: repairSettings(c), Exports: exportLimits(c), S3: c.Storage.S3, Collect: c.Storage.Collect,
 		Audit: auditLimits(c), Snapshot: int64(c.Journal.Snapshot), Archive: c.Journal.Archive,
 		Deadline: c.HTTP.RequestDeadline, Waiters: maxWaiters(c), LogJSON: LogsJSON(c.Log),
 	}

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"macronode/adapters/fs"
+	"macronode/cmd/macronode/internal/testkit"
+)
+
+// sinksText returns a configuration with sinks.
+func sinksText(sinks ...string) string {
+	return "exports:\n  sinks: [" + strings.Join(sinks, ", ") + "]\n"
+}
+
+func httpSink(name, url, more string) string {
+	return fmt.Sprintf("{name: %s, kind: http, url: %q, streams: [wallet]%s}", name, url, more)
+}
+
+func fileSink(name, dir string) string {
+	return fmt.Sprintf("{name: %s, kind: file, dir: %q, streams: [wallet]}", name, dir)
+}
+
+// TestSinksAreReloaded: a reload under traffic adds, changes and removes sinks. Each movement is delivered in order, and to one receiver
+// only. Sinks that stay are not disturbed, and a reload that cannot be applied changes nothing.
+func TestSinksAreReloaded(t *testing.T) {
+	one, two, late := newReceiver(t), newReceiver(t), newReceiver(t)
+	out, other := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "other")
+	c := startWithFile(t, sinksText(httpSink("app", one.URL, ""), fileSink("kept", out), fileSink("files", other)))
+	n := &exportsNode{process: c.process, t: t}
+	reload := func(sinks ...string) {
+		t.Helper()
+		if is, status := c.reload(sinksText(sinks...)); status != http.StatusOK || !is.Last.Applied {
+			t.Fatalf("%d %+v", status, is.Last)
+		}
+	}
+	movements := func(r *receiver) int { return len(r.positions("movements/default")) }
+	var made int
+	var payers sync.WaitGroup
+	stop := make(chan struct{})
+	payers.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0)
+				made++
+			}
+		}
+	})
+	testkit.Until(func() bool { return movements(one) > 2 })
+
+	// The receiver changes, a sink is removed, and another one is added that begins now.
+	reload(httpSink("app", two.URL, ""), fileSink("kept", out), httpSink("late", late.URL, ", from: now"))
+	testkit.Until(func() bool { return movements(two) > 2 && movements(late) > 2 })
+	lock, err := fs.Lock(fs.Dir(other), "a test") // it is free
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := c.adminText(t, "/metrics"); !strings.Contains(text, `export_pending{sink="late"}`) || strings.Contains(text, `sink="files"`) {
+		t.Error("the series are not those of the sinks")
+	}
+	if got := n.run("exports status", 0); !strings.Contains(got, "unknown") {
+		t.Error(got)
+	}
+
+	// A directory that is not free, and one of the node, reject the whole reload.
+	for _, dir := range []string{other, filepath.Join(c.dir, "journal")} {
+		is, status := c.reload(sinksText(httpSink("app", one.URL, ""), fileSink("files", dir)))
+		if status == http.StatusOK || is.Last.Applied || !strings.Contains(strings.Join(is.Last.Why, "\n"), dir) {
+			t.Errorf("%d %+v", status, is.Last)
+		}
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	// A receiver that does not answer is replaced, and so is one that was never reached.
+	two.answer(0)
+	testkit.Until(func() bool { return n.sink().InFlight == 1 })
+	reload(httpSink("app", "http://127.0.0.1:9", ""), fileSink("kept", out), fileSink("files", other))
+	reload(httpSink("app", one.URL, ""), fileSink("kept", out), fileSink("files", other))
+	before := movements(one)
+	testkit.Until(func() bool { return movements(one) > before+2 })
+	close(stop)
+	payers.Wait()
+	lines := func(dir string) int {
+		text, _ := os.ReadFile(filepath.Join(dir, "wallet-00000001.ndjson")) // none at first
+		return strings.Count(string(text), "\n")
+	}
+	testkit.Until(func() bool {
+		return movements(one)+movements(two) >= made && lines(out) >= made && lines(other) >= made
+	})
+	first, second := one.positions("movements/default"), two.positions("movements/default")
+	all := slices.Concat(first, second)
+	slices.Sort(all)
+	want := make([]int, made)
+	for i := range want {
+		want[i] = i + 1
+	}
+	if !slices.Equal(all, want) || !slices.IsSorted(first) || !slices.IsSorted(second) {
+		t.Errorf("of %d movements one has %v, two has %v", made, first, second)
+	}
+	if got := late.positions("movements/default"); got[0] <= 2 || !slices.IsSorted(got) || got[len(got)-1]-got[0] != len(got)-1 {
+		t.Errorf("late has %v", got)
+	}
+	if lines(out) != made || lines(other) != made {
+		t.Errorf("of %d movements the files have %d and %d", made, lines(out), lines(other))
+	}
+	n.end()
+	if strings.Contains(c.log.String(), "sink is failing") {
+		t.Error("a sink that stays has failed")
+	}
+}

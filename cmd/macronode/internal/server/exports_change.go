@@ -1,0 +1,121 @@
+package server
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	"macronode/cmd/macronode/internal/settings"
+)
+
+// A sinkChange replaces the sinks of a running node. Sinks that stay as they are keep their exporters.
+//
+//	newChange ─► claim their directories ─► apply: stop the old ones ─► start each new one when the old one has ended
+//	                     └─► fails: nothing is changed
+//
+// The positions of a sink are in the journal, under its name, so the new exporter goes on where the old one has ended.
+type sinkChange struct {
+	next  []*exporter // of all sinks
+	added []*exporter // of next: those that are new
+}
+
+// newChange makes the exporters that a configuration adds or changes. Nothing that runs is changed.
+func (e *exports) newChange(sinks []settings.Sink) (c sinkChange, err error) {
+	for _, s := range sinks {
+		at := e.exporter(s.Name)
+		if at == nil || !reflect.DeepEqual(at.settings, s) {
+			if at, err = newExporter(e, s); err != nil {
+				return c, errors.Join(err, closeAll(c.added))
+			}
+			c.added = append(c.added, at)
+		}
+		c.next = append(c.next, at)
+	}
+	return c, nil
+}
+
+// prepare is newChange for a running node. It locks the directories of new file sinks, but for one that a sink has now: that one is
+// locked when the sink has ended. If a directory is not free, it fails.
+func (e *exports) prepare(sinks []settings.Sink) (c sinkChange, err error) {
+	if c, err = e.newChange(sinks); err != nil {
+		return c, err
+	}
+	free := slices.DeleteFunc(slices.Clone(c.added), func(at *exporter) bool { return slices.ContainsFunc(e.sinks(), at.followsDir) })
+	return c, claimAll(free, c.added)
+}
+
+// follows reports whether e begins only when another exporter has ended: it has the same lanes, or the same directory.
+func (e *exporter) follows(old *exporter) bool {
+	return old.settings.Name == e.settings.Name || e.followsDir(old)
+}
+
+func (e *exporter) followsDir(old *exporter) bool {
+	return e.settings.Dir != "" && old.settings.Dir == e.settings.Dir
+}
+
+// apply makes a change. It waits for nothing: an exporter that is stopped ends when nothing is being delivered, at the latest after
+// drainTime, or when the operating system returns from a call.
+func (e *exports) apply(c sinkChange) {
+	defer e.gauges.forget()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended { // the node ends: the next start has the new configuration
+		_ = closeAll(c.added) // nothing was written
+		return
+	}
+	e.leaving = slices.DeleteFunc(e.leaving, (*exporter).hasEnded)
+	for _, old := range e.sinks() {
+		if slices.Contains(c.next, old) {
+			continue
+		}
+		e.leave(old)
+		if !slices.ContainsFunc(c.next, func(at *exporter) bool { return at.settings.Name == old.settings.Name }) {
+			e.metrics.ForgetSink(old.settings.Name)
+		}
+	}
+	for _, at := range c.added {
+		name := at.settings.Name
+		at.metrics = e.metrics.Exports(name)
+		if e.exporter(name) == nil {
+			e.addGaugesOf(name)
+		}
+		if e.ctx == nil { // Run starts it
+			continue
+		}
+		var after []*exporter
+		for _, old := range e.leaving {
+			if at.follows(old) {
+				after = append(after, old)
+			}
+		}
+		e.launch(at, after)
+	}
+	e.all.Store(&c.next)
+}
+
+// leave ends the exporter of a sink that is changed or removed. The caller holds mu.
+func (e *exports) leave(old *exporter) {
+	if e.ctx == nil { // it has not begun
+		_ = old.sink.Close() // it has written nothing
+		return
+	}
+	old.stop()
+	e.leaving = append(e.leaving, old)
+}
+
+// hasEnded reports whether an exporter has ended.
+func (e *exporter) hasEnded() bool {
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// isLeaving reports whether an exporter of a sink was stopped, and has not ended.
+func (e *exports) isLeaving(sink string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.ContainsFunc(e.leaving, func(at *exporter) bool { return at.settings.Name == sink && !at.hasEnded() })
+}
