@@ -18,7 +18,7 @@ type Exports struct {
 type Sink struct {
 	Name        string    `json:"name"`
 	Kind        string    `json:"kind"`
-	State       string    `json:"state"`           // ok; failing: the last attempts have failed; stopped: the receiver wants no items; unknown: not in the configuration
+	State       string    `json:"state"`           // ok; waiting: an attempt has no answer for 5 s; failing: the last attempts have failed; stopped: the receiver wants no items; unknown: not in the configuration
 	Reason      string    `json:"reason,omitzero"` // of the last attempt that failed
 	FailedAt    time.Time `json:"failed_at,omitzero"`
 	Pending     uint64    `json:"pending"` // items that the sink does not have

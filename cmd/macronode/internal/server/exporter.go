@@ -50,6 +50,7 @@ type exporter struct {
 	again   bool // an operator has changed a lane: look at all of them
 	state   sinkState
 	oldest  map[types.LaneID]time.Time // when the item was due that a lane delivers or repeats; at most Active
+	began   map[types.LaneID]time.Time // of the attempts in progress; at most Inflight
 }
 
 // sinkState is what the last attempts have shown.
@@ -83,7 +84,7 @@ func newExporter(of *exports, s settings.Sink) (*exporter, error) {
 	limits := s.LaneLimits(of.lanes)
 	return &exporter{of: of, settings: s, sink: sink, log: of.log.With("sink", s.Name), news: make(chan struct{}, 1),
 		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands), stopping: make(chan struct{}), done: make(chan struct{}),
-		offered: map[index.Stream]uint64{}, oldest: map[types.LaneID]time.Time{},
+		offered: map[index.Stream]uint64{}, oldest: map[types.LaneID]time.Time{}, began: map[types.LaneID]time.Time{},
 		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
 }
 
@@ -200,7 +201,7 @@ func (e *exporter) deliver(ctx context.Context, s lanes.Send) delivery {
 		return delivery{s, export.Result{Outcome: export.Retryable, Reason: err.Error()}, true}
 	}
 	e.mu.Lock()
-	e.oldest[s.Lane] = item.Time
+	e.oldest[s.Lane], e.began[s.Lane] = item.Time, time.Now()
 	e.mu.Unlock()
 	return delivery{s, e.sink.Deliver(ctx, item), false}
 }
@@ -222,6 +223,7 @@ func (e *exporter) end(d delivery) {
 	case export.Retryable, export.Stopped:
 	}
 	e.machine.Sent(now, d.Send, r)
+	delete(e.began, d.Lane)
 	if d.unread {
 		e.state.Reason, e.state.At = d.Reason, time.Now().UTC()
 		return

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,9 @@ import (
 
 // adminTimeout is the time for a change that an operator makes; a longer one has an unknown outcome.
 const adminTimeout = 10 * time.Second
+
+// slowAnswer is how long an attempt takes before the sink is shown as waiting.
+const slowAnswer = 5 * time.Second
 
 // admin returns what the admin API does with exports.
 func (e *exports) admin() adminapi.ExportsConfig {
@@ -94,7 +98,13 @@ func (e *exporter) status() sinkStatus {
 	case e.state.Failing || stats.Down:
 		s.State = "failing"
 	}
-	now := time.Now()
+	now, longest := time.Now(), time.Duration(0)
+	for _, at := range e.began { //nolint:maporder // the largest counts
+		longest = max(longest, now.Sub(at))
+	}
+	if longest > slowAnswer && s.State == "ok" {
+		s.State, s.Reason = "waiting", fmt.Sprintf("no answer for %v", longest.Round(time.Second))
+	}
 	for _, at := range e.oldest { //nolint:maporder // the largest counts
 		s.LagSeconds = max(s.LagSeconds, now.Sub(at).Seconds())
 	}

@@ -52,7 +52,7 @@ func (e *exports) addGaugesOf(name string) {
 	to.Sample("export_pending", func() float64 { return float64(g.sink(name).Pending) }, name)
 	to.Sample("export_quarantined", func() float64 { return float64(g.sink(name).Quarantined) }, name)
 	to.Sample("export_sink_up", func() float64 {
-		if g.sink(name).State == "ok" {
+		if is := g.sink(name).State; is == "ok" || is == "waiting" {
 			return 1
 		}
 		return 0
