@@ -204,6 +204,8 @@ func (p *Price) checkTiers(wrong func(field, format string, args ...any) error) 
 	for i, t := range p.Tiers {
 		last := i == len(p.Tiers)-1
 		switch {
+		case !tiered && t.Price > MaxMicros:
+			return wrong("price", "must be at most %v", MaxMicros)
 		case last && t.UpTo != 0:
 			return wrong(fmt.Sprintf("tiers[%d].up_to", i), "must not be set: the last tier has no end")
 		case !last && t.UpTo == 0:

@@ -235,6 +235,7 @@ func TestBundleProblems(t *testing.T) {
 		"two headers":           {slices.Insert(slices.Clone(lines), 1, lines[0]), "line 2: is out of order"},
 		"a price after slices":  {slices.Insert(slices.Clone(lines), 5, lines[2]), "line 6: is out of order"},
 		"a price twice":         {slices.Insert(slices.Clone(lines), 2, lines[1]), "line 3: [1].name: is base again"},
+		"a flat price":          {replace(1, `"price":"`, `"price":"x`), "line 2: price base: price: must be minor units"},
 		"a price without tiers": {replace(2, `"price":"1.3"`, `"price":"1.30"`), "line 3: price calls: tiers[1].price: must be minor units"},
 		"a slice twice":         {slices.Insert(slices.Clone(lines), 5, lines[4]), "line 6: custom:tokens.in of tenant default: slice 2: seq: occurs twice"},
 		"no slice":              {without(5), "line 8: unpriced[0].quantity: is 18446744073709551620: the slices and prices give 5"},

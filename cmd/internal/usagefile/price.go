@@ -101,7 +101,11 @@ func (p *Price) Decode() (to pricing.Price, err error) {
 		tiers = append([]Tier{{Price: p.Price}}, tiers...)
 	}
 	for i, t := range tiers {
-		tier, err := t.decode(fmt.Sprintf("tiers[%d].", i))
+		field := fmt.Sprintf("tiers[%d].", i)
+		if p.Price != "" && len(tiers) == 1 {
+			field = ""
+		}
+		tier, err := t.decode(field)
 		if err != nil {
 			return to, err
 		}
