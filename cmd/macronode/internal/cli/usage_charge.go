@@ -28,13 +28,13 @@ type chargeLine struct {
 	Dimension string `json:"dimension"`
 	Seq       uint64 `json:"seq"`
 	Digest    string `json:"digest"`
+	Prices    string `json:"prices"` // digest of the prices of the dimension
 	From      string `json:"from"`
 	To        string `json:"to"`
 	Asset     string `json:"asset"`
 	Amount    string `json:"amount_minor"`
 	Ref       string `json:"ref"`
-	Prices    string `json:"prices"` // digest of the prices of the dimension
-	State     string `json:"state"`  // due, charged, or charged_before
+	State     string `json:"state"` // due, charged, or charged_before
 	Txid      string `json:"txid,omitzero"`
 }
 
