@@ -65,8 +65,8 @@ var Timers = []Timer{
 	{"cmd/macronode/internal/server.exporter.run.due", "an item is delivered or repeated, or a cursor is recorded", "the time that the scheduler reports, at most 1 min"},
 	{"cmd/macronode/internal/server.objectFiles.waitToCollect.t", "unused files of objects are removed", "storage.collect_interval; less if uploads use up the space"},
 	{"cmd/macronode/internal/server.exporter.run.over", "deliveries are cancelled in a drain, or because the sink is changed or removed", "node.drain, minus 200 ms, at most 5 s"},
-	{"cmd/macronode/internal/server.exports.redrive.ctx", "marking items to be delivered again ends", "10 s"},
-	{"cmd/macronode/internal/server.exports.remove.ctx", "removing the lanes of a sink ends", "10 s"},
-	{"cmd/macronode/internal/server.exports.change.ctx", "a change of a lane has an unknown outcome", "10 s"},
+	{"cmd/macronode/internal/server.exportsAdmin.redrive.ctx", "marking items to be delivered again ends", "10 s"},
+	{"cmd/macronode/internal/server.exportsAdmin.remove.ctx", "removing the lanes of a sink ends", "10 s"},
+	{"cmd/macronode/internal/server.exportsAdmin.change.ctx", "a change of a lane has an unknown outcome", "10 s"},
 	{"cmd/macronode/internal/server.names.await.ctx", "a list of objects gets 503, because the index is behind", "http.request_deadline"},
 }

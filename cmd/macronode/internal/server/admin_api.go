@@ -23,7 +23,7 @@ func (s *Server) adminHandler() http.Handler {
 		Applied: s.reloader.status, Reload: s.reloader.reload, Decision: func(id string) (any, bool) { return s.decisions.Find(id) },
 		Upstreams: s.applied.upstreamNames, Proof: s.certificates.status,
 		Storage: s.objects.repairs.status, Scrub: func() { wake(s.objects.repairs.read) }, Repair: func() { wake(s.objects.repairs.look) },
-		Exports: s.exports.admin(),
+		Exports: exportsAdmin{s.exports}.config(),
 		Turn:    func() uint64 { return s.applied.Load().Policy.Quantum },
 		Hosts:   func() []string { return s.applied.Load().Admin.Hosts }, OpenMetrics: func() bool { return s.applied.Load().Admin.OpenMetrics },
 		Authorize: auth.authorize, Longest: ends.LameDuck + ends.Drain + ends.Abort,

@@ -175,7 +175,7 @@ func (e *exporter) start(ctx, delivering context.Context) time.Duration {
 		}
 		e.running.Go(func() { e.ended <- e.deliver(delivering, s) })
 	}
-	if e.machine.Again() && e.of.streams.Load() != nil && !e.draining {
+	if e.machine.Again() && e.of.streams.known.Load() != nil && !e.draining {
 		wake(e.news)
 	}
 	wait := idlePause
@@ -196,7 +196,7 @@ func (e *exporter) start(ctx, delivering context.Context) time.Duration {
 
 // deliver makes one attempt.
 func (e *exporter) deliver(ctx context.Context, s lanes.Send) delivery {
-	item, err := e.of.item(ctx, s.Lane, s.Position)
+	item, err := e.of.streams.item(ctx, s.Lane, s.Position)
 	if err != nil {
 		return delivery{s, export.Result{Outcome: export.Retryable, Reason: err.Error()}, true}
 	}
@@ -289,7 +289,7 @@ func (e *exporter) settle(ctx context.Context, c lanes.Command) lanes.Answer {
 // look offers to the machine what it does not have: all lanes at first and when the machine has lost some, else those whose streams
 // have grown.
 func (e *exporter) look(ctx context.Context) {
-	streams := e.of.streams.Load()
+	streams := e.of.streams.known.Load()
 	if streams == nil || e.draining { // what is new in a drain is delivered after the next start
 		return
 	}
@@ -316,7 +316,7 @@ func (e *exporter) look(ctx context.Context) {
 		if err != nil {
 			continue // the configuration was checked, and so was the dimension
 		}
-		is, known := e.of.journal.readModel.Lane(lane.LaneID)
+		is, known := e.of.streams.journal.readModel.Lane(lane.LaneID)
 		if !known {
 			if e.missing {
 				continue
@@ -326,7 +326,7 @@ func (e *exporter) look(ctx context.Context) {
 				return
 			}
 			var err error
-			is.Cursor, err = e.of.lastUpto(s, after)
+			is.Cursor, err = e.of.streams.lastUpto(s, after)
 			if e.missing = err != nil || !e.open(ctx, lane, is.Cursor); e.missing {
 				continue
 			}
@@ -352,12 +352,12 @@ func kindOf(s index.Stream) string {
 // false if there is no room, or the node does not take it now: then it is recorded later.
 func (e *exporter) begin(ctx context.Context) (after types.LSN, recorded bool) {
 	name := e.settings.Name
-	if after, recorded = e.of.journal.readModel.Sink(name); recorded {
+	if after, recorded = e.of.streams.journal.readModel.Sink(name); recorded {
 		return after, true
 	}
 	problem := e.of.execute(ctx, &plane.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(name), Now: e.settings.FromNow})
 	e.setFull(problem, "no room for another sink: remove one that is not used any more, with macronode exports remove")
-	return e.of.journal.readModel.Sink(name)
+	return e.of.streams.journal.readModel.Sink(name)
 }
 
 // open makes a lane after a position. It returns false if there is no room, or the node does not take it now: then it is opened
@@ -382,7 +382,7 @@ func (e *exporter) setFull(problem event.Problem, message string, args ...any) {
 // offerRows offers the quarantined items that an operator wants to be delivered again.
 func (e *exporter) offerRows() {
 	var due []lanes.Send
-	rows := e.of.journal.readModel
+	rows := e.of.streams.journal.readModel
 	var with []types.LaneID
 	rows.Lanes(func(l plane.LaneState) bool {
 		if l.Due > 0 && string(l.Sink) == e.settings.Name {

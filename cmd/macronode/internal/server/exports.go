@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sort"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +18,6 @@ import (
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/command"
 	"macronode/core/event"
-	plane "macronode/core/export"
 	"macronode/core/types"
 )
 
@@ -38,8 +35,7 @@ const (
 //	read model, index ─► streams ─► exporter of a sink ─► Machine ─► export.Sink
 //	                                                         └─► commands ─► node: cursors, quarantine
 type exports struct {
-	journal    *journalStore
-	index      *index.Indexer
+	streams    exportStreams
 	dispatcher *loop.Dispatcher
 	metrics    *metrics.Metrics
 	log        *slog.Logger
@@ -47,8 +43,7 @@ type exports struct {
 	drainTime  time.Duration
 	commands   chan struct{} // one for each command that is with the node
 
-	streams  atomic.Pointer[[]streamHead] // that the index has; nil: not read yet
-	draining chan struct{}                // closed when the drain begins
+	draining chan struct{} // closed when the drain begins
 	gauges   sinkGauges
 	finished chan struct{} // closed when all exporters have ended
 
@@ -61,30 +56,11 @@ type exports struct {
 	running sync.WaitGroup  // exporters, also those that wait for another one to end
 }
 
-var (
-	errNoLane     = errors.New("the lane does not exist any more")
-	errNotIndexed = errors.New("the index does not have the item now")
-)
-
-// A streamHead is a stream and its last item.
-type streamHead struct {
-	index.Stream
-	head uint64
-}
-
-// name returns the name of the stream in core/export.
-func streamName(s index.Stream) string {
-	if s.Dimension == "" {
-		return plane.WalletStream
-	}
-	return plane.UsageStream(s.Dimension)
-}
-
 // newExports returns the exports of a node. Nothing is read or sent before Run.
 func newExports(start settings.Start, sinks []settings.Sink, journal *journalStore, x *index.Indexer, k *loop.Dispatcher, m *metrics.Metrics, log *slog.Logger) (*exports, error) {
-	e := &exports{journal: journal, index: x, dispatcher: k, metrics: m, log: log, lanes: start.Exports.Lanes, drainTime: min(maxExportDrain, max(0, start.Core.Drain.Drain-drainMargin)),
+	e := &exports{streams: exportStreams{journal: journal, index: x}, dispatcher: k, metrics: m, log: log, lanes: start.Exports.Lanes, drainTime: min(maxExportDrain, max(0, start.Core.Drain.Drain-drainMargin)),
 		commands: make(chan struct{}, exportCommands), draining: make(chan struct{}), finished: make(chan struct{})}
-	e.gauges.status = e.status
+	e.gauges.status = exportsAdmin{e}.status
 	e.all.Store(new([]*exporter))
 	first, err := e.newChange(sinks)
 	if err != nil {
@@ -179,116 +155,20 @@ func (e *exports) look(ctx context.Context) {
 			return
 		default:
 		}
-		if next == nil && e.journal.readModel.Mark() != seen {
-			seen = e.journal.readModel.Mark()
-			next = e.heads()
-			upto = e.journal.readModel.Mark() // all heads are in these frames
+		if next == nil && e.streams.journal.readModel.Mark() != seen {
+			seen = e.streams.journal.readModel.Mark()
+			next = e.streams.heads()
+			upto = e.streams.journal.readModel.Mark() // all heads are in these frames
 		}
-		if next != nil && e.index.Mark().LSN >= upto {
+		if next != nil && e.streams.index.Mark().LSN >= upto {
 			published := next
-			e.streams.Store(&published)
+			e.streams.known.Store(&published)
 			next = nil
 			for _, at := range e.sinks() {
 				wake(at.news)
 			}
 		}
 	}
-}
-
-// heads returns the streams that a sink wants; nil if the index cannot be read now.
-func (e *exports) heads() []streamHead {
-	list := []streamHead{}
-	err := e.index.Streams(func(s index.Stream) bool {
-		at := streamHead{Stream: s}
-		if s.Dimension == "" {
-			at.head = uint64(e.journal.readModel.Seq(s.Tenant))
-		} else {
-			at.head = e.journal.readModel.SliceSeq(s.Tenant, s.Dimension)
-		}
-		list = append(list, at)
-		return true
-	})
-	if err != nil {
-		return nil
-	}
-	return list
-}
-
-// lastUpto returns the position of the last item of a stream in the frames up to one; 0: there is none. All items up to the head of
-// the stream are in the index. Frames and positions grow together.
-func (e *exports) lastUpto(s streamHead, frame types.LSN) (uint64, error) {
-	if frame == 0 {
-		return 0, nil
-	}
-	var failed error
-	n := sort.Search(int(s.head), func(i int) bool {
-		at, err := e.frameOf(s.Stream, uint64(i)+1)
-		failed = errors.Join(failed, err)
-		return err != nil || at > frame
-	})
-	return uint64(n), failed
-}
-
-// frameOf returns the frame of an item.
-func (e *exports) frameOf(s index.Stream, position uint64) (types.LSN, error) {
-	if s.Dimension != "" {
-		at, ok, err := e.index.SliceAt(s.Tenant, s.Dimension, position)
-		if err != nil || !ok {
-			return 0, errors.Join(errNotIndexed, err)
-		}
-		return at.LSN, nil
-	}
-	found, _, err := e.index.Changes(s.Tenant, types.Seq(position-1), 1)
-	if err != nil || len(found) == 0 || uint64(found[0].Seq) != position {
-		return 0, errors.Join(errNotIndexed, err)
-	}
-	return found[0].ID.Position().LSN, nil
-}
-
-// item reads the item at a position of a lane.
-func (e *exports) item(ctx context.Context, lane types.LaneID, position uint64) (*export.Item, error) {
-	l, ok := e.journal.readModel.Lane(lane)
-	if !ok {
-		return nil, errNoLane
-	}
-	item := &export.Item{Source: fmt.Sprintf("/macronode/%016x", uint64(e.journal.readModel.Journal())), Tenant: lane.Tenant.Text(), Seq: position}
-	dimension, usage := plane.DimensionOf(string(l.Stream))
-	if !usage {
-		return item, e.movement(lane.Tenant, item)
-	}
-	s, ok, err := e.index.SliceAt(lane.Tenant, dimension, position)
-	if err != nil || !ok {
-		return nil, errors.Join(errNotIndexed, err)
-	}
-	item.Stream, item.Dimension = export.Usage, dimension
-	item.Time, item.Body = time.UnixMilli(int64(s.Due)), s.AppendJSON(nil)
-	item.ID = itemID(e.journal.readModel.Journal(), item)
-	return item, nil
-}
-
-// movement completes the item of a movement of the wallet.
-func (e *exports) movement(t types.Tenant, item *export.Item) error {
-	found, _, err := e.index.Changes(t, types.Seq(item.Seq-1), 1)
-	if err != nil || len(found) == 0 || uint64(found[0].Seq) != item.Seq {
-		return errors.Join(errNotIndexed, err)
-	}
-	body, owner, err := e.journal.readModel.Change(nil, found[0].ID.Position())
-	if err != nil || owner != t {
-		return errors.Join(errNotIndexed, err)
-	}
-	item.Stream, item.Time = export.Wallet, time.UnixMilli(int64(found[0].At))
-	item.Body = append([]byte(`{"tenant":"`+item.Tenant+`",`), body[1:]...) // a change of the API leaves it out: it is that of the key
-	item.ID = itemID(e.journal.readModel.Journal(), item)
-	return nil
-}
-
-// itemID returns the ID of an item. Other journals, streams and positions have other IDs. It has no full stop: a name has no tilde.
-func itemID(journal types.JournalID, i *export.Item) string {
-	name := i.Stream
-	if i.Dimension != "" {
-		name += "-" + i.Dimension
-	}
-	return fmt.Sprintf("%016x-%s-%s-%d", uint64(journal), i.Tenant, strings.ReplaceAll(name, ".", "~"), i.Seq)
 }
 
 // execute gives the node a command, and waits for its outcome.

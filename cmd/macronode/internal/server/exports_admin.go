@@ -23,8 +23,11 @@ const adminTimeout = 10 * time.Second
 // slowAnswer is how long an attempt takes before the sink is shown as waiting.
 const slowAnswer = 5 * time.Second
 
-// admin returns what the admin API does with exports.
-func (e *exports) admin() adminapi.ExportsConfig {
+// exportsAdmin is what operators see and change of the exports.
+type exportsAdmin struct{ *exports }
+
+// config returns what the admin API does with exports.
+func (e exportsAdmin) config() adminapi.ExportsConfig {
 	return adminapi.ExportsConfig{Status: e.status, Quarantine: e.quarantine, Redrive: e.redrive, Skip: e.skip, Backfill: e.backfill, Resume: e.resume, Remove: e.remove}
 }
 
@@ -35,9 +38,9 @@ type laneName struct {
 }
 
 // heads returns the last item of each stream, as far as they were read.
-func (e *exports) knownHeads() map[laneName]uint64 {
+func (e exportsAdmin) knownHeads() map[laneName]uint64 {
 	heads := map[laneName]uint64{}
-	if streams := e.streams.Load(); streams != nil {
+	if streams := e.streams.known.Load(); streams != nil {
 		for _, s := range *streams {
 			heads[laneName{s.Tenant, streamName(s.Stream)}] = s.head
 		}
@@ -46,9 +49,9 @@ func (e *exports) knownHeads() map[laneName]uint64 {
 }
 
 // status returns the state of all sinks.
-func (e *exports) status() adminapi.Exports {
+func (e exportsAdmin) status() adminapi.Exports {
 	heads, bySink := e.knownHeads(), map[string][]adminapi.Lane{}
-	e.journal.readModel.Lanes(func(l plane.LaneState) bool {
+	e.streams.journal.readModel.Lanes(func(l plane.LaneState) bool {
 		name := string(l.Sink)
 		bySink[name] = append(bySink[name], adminapi.Lane{Tenant: l.Tenant.Text(), Stream: string(l.Stream), Cursor: l.Cursor,
 			Head: max(l.Cursor, heads[laneName{l.Tenant, string(l.Stream)}]), Quarantined: l.Quarantined})
@@ -113,7 +116,7 @@ func (e *exporter) status() sinkStatus {
 
 // withMissing adds the streams that have no lane yet.
 func (e *exporter) withMissing(lanes []adminapi.Lane, heads map[laneName]uint64) []adminapi.Lane {
-	streams := e.of.streams.Load()
+	streams := e.of.streams.known.Load()
 	if streams == nil {
 		return lanes
 	}
@@ -122,7 +125,7 @@ func (e *exporter) withMissing(lanes []adminapi.Lane, heads map[laneName]uint64)
 		if err != nil || !e.settings.Delivers(s.Tenant, kindOf(s.Stream)) {
 			continue
 		}
-		if _, known := e.of.journal.readModel.Lane(lane.LaneID); !known {
+		if _, known := e.of.streams.journal.readModel.Lane(lane.LaneID); !known {
 			lanes = append(lanes, adminapi.Lane{Tenant: s.Tenant.Text(), Stream: string(lane.Stream), Head: heads[laneName{s.Tenant, string(lane.Stream)}]})
 		}
 	}
@@ -130,8 +133,8 @@ func (e *exporter) withMissing(lanes []adminapi.Lane, heads map[laneName]uint64)
 }
 
 // lanesOf returns the lanes of a sink that are wanted; sink empty: of all.
-func (e *exports) lanesOf(sink string, wanted func(plane.LaneState) bool) (all []plane.Lane) {
-	e.journal.readModel.Lanes(func(l plane.LaneState) bool {
+func (e exportsAdmin) lanesOf(sink string, wanted func(plane.LaneState) bool) (all []plane.Lane) {
+	e.streams.journal.readModel.Lanes(func(l plane.LaneState) bool {
 		if (sink == "" || string(l.Sink) == sink) && wanted(l) {
 			all = append(all, plane.Lane{LaneID: l.LaneID, Sink: slices.Clone(l.Sink), Stream: slices.Clone(l.Stream)})
 		}
@@ -147,8 +150,8 @@ func (e *exports) lanesOf(sink string, wanted func(plane.LaneState) bool) (all [
 func hasRows(l plane.LaneState) bool { return l.Quarantined > 0 }
 
 // rowsOf returns the quarantined positions of a lane in order.
-func (e *exports) rowsOf(id types.LaneID) (rows []plane.Quarantined) {
-	e.journal.readModel.Quarantined(id, func(q plane.Quarantined) bool {
+func (e exportsAdmin) rowsOf(id types.LaneID) (rows []plane.Quarantined) {
+	e.streams.journal.readModel.Quarantined(id, func(q plane.Quarantined) bool {
 		rows = append(rows, q)
 		return true
 	})
@@ -157,7 +160,7 @@ func (e *exports) rowsOf(id types.LaneID) (rows []plane.Quarantined) {
 }
 
 // quarantine returns the quarantined items of a sink; sink empty: of all.
-func (e *exports) quarantine(sink string) adminapi.Quarantine {
+func (e exportsAdmin) quarantine(sink string) adminapi.Quarantine {
 	is := adminapi.Quarantine{Items: []adminapi.QuarantinedItem{}}
 	for _, l := range e.lanesOf(sink, hasRows) {
 		for _, q := range e.rowsOf(l.LaneID) {
@@ -173,7 +176,7 @@ func (e *exports) quarantine(sink string) adminapi.Quarantine {
 }
 
 // redrive marks quarantined items to be delivered again: one, or those of a lane, or those of a sink.
-func (e *exports) redrive(at adminapi.LaneRef) (items int, problem event.Problem) {
+func (e exportsAdmin) redrive(at adminapi.LaneRef) (items int, problem event.Problem) {
 	if e.exporter(at.Sink) == nil {
 		return 0, event.NotFound
 	}
@@ -211,7 +214,7 @@ func (e *exports) redrive(at adminapi.LaneRef) (items int, problem event.Problem
 }
 
 // skip gives up a quarantined item, or all items of a lane up to a position.
-func (e *exports) skip(at adminapi.LaneRef) event.Problem {
+func (e exportsAdmin) skip(at adminapi.LaneRef) event.Problem {
 	return e.change(at, func(h command.Header, l plane.LaneState, head uint64) command.Command {
 		for _, q := range e.rowsOf(l.LaneID) {
 			if q.Position == at.Position {
@@ -226,19 +229,19 @@ func (e *exports) skip(at adminapi.LaneRef) event.Problem {
 }
 
 // backfill delivers all items of a lane from a position again.
-func (e *exports) backfill(at adminapi.LaneRef) event.Problem {
+func (e exportsAdmin) backfill(at adminapi.LaneRef) event.Problem {
 	return e.change(at, func(h command.Header, l plane.LaneState, _ uint64) command.Command {
 		return &plane.Rewind{Header: h, Lane: l.LaneID, To: at.Position - 1}
 	})
 }
 
 // change gives the node a command for a lane. No command is a bad request.
-func (e *exports) change(at adminapi.LaneRef, of func(h command.Header, l plane.LaneState, head uint64) command.Command) event.Problem {
+func (e exportsAdmin) change(at adminapi.LaneRef, of func(h command.Header, l plane.LaneState, head uint64) command.Command) event.Problem {
 	lane, err := plane.NewLane(at.Sink, at.Tenant, at.Stream)
 	if err != nil {
 		return event.BadRequest
 	}
-	is, known := e.journal.readModel.Lane(lane.LaneID)
+	is, known := e.streams.journal.readModel.Lane(lane.LaneID)
 	if !known {
 		return event.NotFound
 	}
@@ -256,7 +259,7 @@ func (e *exports) change(at adminapi.LaneRef, of func(h command.Header, l plane.
 }
 
 // resume lets a stopped sink go on.
-func (e *exports) resume(sink string) event.Problem {
+func (e exportsAdmin) resume(sink string) event.Problem {
 	at := e.exporter(sink)
 	if at == nil {
 		return event.NotFound
@@ -266,7 +269,7 @@ func (e *exports) resume(sink string) event.Problem {
 }
 
 // remove ends the lanes of a sink that the configuration does not have, forgets it, and returns the number of its lanes.
-func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
+func (e exportsAdmin) remove(sink string) (lanes int, problem event.Problem) {
 	switch {
 	case e.exporter(sink) != nil:
 		return 0, event.BadRequest
@@ -274,7 +277,7 @@ func (e *exports) remove(sink string) (lanes int, problem event.Problem) {
 		return 0, event.Busy
 	}
 	all := e.lanesOf(sink, func(plane.LaneState) bool { return true })
-	_, seen := e.journal.readModel.Sink(sink)
+	_, seen := e.streams.journal.readModel.Sink(sink)
 	if len(all) == 0 && !seen {
 		return 0, event.NotFound
 	}

@@ -17,7 +17,7 @@ func init() {
 	head := uint64(0)
 	causes["export_pending"] = func(m *metered, l []string) (float64, testkit.Moves) {
 		head += 5
-		m.exports.streams.Store(&[]streamHead{{index.Stream{Tenant: 1, Dimension: "requests"}, head}, {index.Stream{Tenant: 1}, 100}}) // no sink wants the second
+		m.exports.streams.known.Store(&[]streamHead{{index.Stream{Tenant: 1, Dimension: "requests"}, head}, {index.Stream{Tenant: 1}, 100}}) // no sink wants the second
 		other := map[string]string{"app": "more", "more": "app"}[l[0]]
 		return 5, testkit.Moves{testkit.Series("export_pending", "sink", other): 5}
 	}
