@@ -52,6 +52,7 @@ type call struct {
 	verdict      event.Decision
 	permit       types.Ticket // 0: none, or it was returned
 	meter        meter
+	counted      counted
 	sent         uint64 // bytes of the response
 	id           receipt.DecisionText
 	headerValues [3]string     // header values, in one allocation

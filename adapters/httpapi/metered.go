@@ -1,10 +1,13 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
 	"macronode/core/accounting"
+	"macronode/core/command"
+	"macronode/core/event"
 )
 
 // The services of usage.
@@ -28,15 +31,62 @@ func serviceOf(operation string) string {
 // recordUsage hands a request of an API key that was served to the meter: it was admitted, and the response is not a
 // problem of the node. A response of an upstream counts, whatever its status.
 func (k *call) recordUsage() {
-	if k.Metered == nil || k.key.ID == 0 || !k.isAdmitted || k.status == 0 || k.code != "" {
+	if !k.isMetered() || k.status == 0 || k.code != "" {
 		return
 	}
+	r := k.usage()
+	if r.InFrame = k.counted.isInFrame; r.InFrame {
+		r.In -= k.counted.in
+	}
+	if r.InFrame && r.In+r.Out == 0 {
+		return
+	}
+	k.Metered(r)
+}
+
+// isMetered reports whether the request counts, if it is served.
+func (k *call) isMetered() bool { return k.Metered != nil && k.key.ID != 0 && k.isAdmitted }
+
+// usage returns what the request counts as, up to now.
+func (k *call) usage() accounting.Request {
 	r := accounting.Request{Tenant: k.key.Tenant, At: k.Node.Status().At, Service: k.endpoint.service, Method: methodLabel(k.r.Method), Route: k.endpoint.name,
 		In: uint64(k.meter.forwarded.Load()), Out: k.bytesSent()}
 	if k.routeLabel != "" {
 		r.Route = k.routeLabel
 	}
-	k.Metered(r)
+	return r
+}
+
+// counted is what the frame of the effect has of a request.
+type counted struct {
+	isInFrame bool
+	in        uint64 // bytes of its body
+}
+
+// execute lets the node decide a command, which counts the request if it takes effect. A request is counted once, also if it needs
+// several commands.
+func (k *call) execute(ctx context.Context, c command.Command) (event.Reply, bool) {
+	return k.counting(c.Head(), func() (event.Reply, bool) { return k.Node.Execute(ctx, c) })
+}
+
+// submitRequest is execute of a request of the wallet.
+func (k *call) submitRequest(ctx context.Context, in *event.Request) (event.Reply, bool) {
+	return k.counting(&in.Header, func() (event.Reply, bool) { return k.Node.Submit(ctx, in) })
+}
+
+func (k *call) counting(h *command.Header, decide func() (event.Reply, bool)) (event.Reply, bool) {
+	var body uint64
+	if k.isMetered() && !k.counted.isInFrame {
+		r := k.usage()
+		if u := accounting.NewRequestUsage(&r); u != nil {
+			h.Usage, body = u, r.In
+		}
+	}
+	reply, taken := decide()
+	if taken && reply.Counted {
+		k.counted = counted{true, body}
+	}
+	return reply, taken
 }
 
 // methodLabel returns a method as usage has it: there are few of them, whatever clients send.

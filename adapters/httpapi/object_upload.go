@@ -89,7 +89,7 @@ func (u *uploadCall) run(c command.Command) (event.Reply, error) {
 		return event.Reply{}, invalid(err)
 	}
 	u.extendDeadline()
-	reply, err := u.outcome(context.WithoutCancel(u.r.Context()), func(ctx context.Context) (event.Reply, bool) { return u.Node.Execute(ctx, c) })
+	reply, err := u.outcome(context.WithoutCancel(u.r.Context()), func(ctx context.Context) (event.Reply, bool) { return u.execute(ctx, c) })
 	if err == nil {
 		u.txID = types.NewTxID(u.Node.Journal(), reply.Position)
 	}

@@ -119,7 +119,7 @@ func (o *objectCall) put(put *storage.Put) error {
 	h["Etag"] = []string{etag(put.Address)}
 	h["Location"] = []string{location(put.Address, o.bucket)}
 	err := o.decide(context.WithoutCancel(o.r.Context()), func(ctx context.Context) (event.Reply, bool) {
-		reply, taken := o.Node.Execute(ctx, command)
+		reply, taken := o.execute(ctx, command)
 		o.settle(&reply)
 		return reply, taken
 	})
@@ -330,7 +330,7 @@ func deleteObject(k *call) error {
 	}
 	c := &storage.Delete{Header: head, Bucket: o.bucket, Address: o.address}
 	c.Seal()
-	return k.decide(k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return k.Node.Execute(ctx, c) })
+	return k.decide(k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return k.execute(ctx, c) })
 }
 
 // isName reports whether b can be the position of a cursor of objects.

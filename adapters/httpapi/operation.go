@@ -121,7 +121,7 @@ type requestBuf struct {
 
 // submit submits a request and answers with the outcome.
 func (k *call) submit(in *event.Request) error {
-	return k.decide(k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return k.Node.Submit(ctx, in) })
+	return k.decide(k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return k.submitRequest(ctx, in) })
 }
 
 // decide runs ask until the deadline, or until parent is cancelled, and answers with the outcome.

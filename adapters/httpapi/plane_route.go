@@ -131,7 +131,7 @@ func (c *PlaneCall) Command(scope event.Scopes, body any) (h command.Header, err
 // Execute has the node decide a command, and answers with the outcome. detail explains a problem for which nothing is
 // recorded, in ASCII without quotes; empty: the text of the problem is used.
 func (c *PlaneCall) Execute(in command.Command, detail func(event.Problem) string) error {
-	err := c.k.decide(c.k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return c.k.Node.Execute(ctx, in) })
+	err := c.k.decide(c.k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return c.k.execute(ctx, in) })
 	if r, ok := errors.AsType[*refusal](err); ok && r.detail == "" && detail != nil {
 		r.detail = detail(r.problem)
 	}

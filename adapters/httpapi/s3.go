@@ -214,7 +214,7 @@ func (c *s3Call) Execute(in command.Command) event.Reply {
 	if stores {
 		in = c.pay(put)
 	}
-	reply, taken := c.Node.Execute(ctx, in)
+	reply, taken := c.execute(ctx, in)
 	if !taken {
 		reply = event.Reply{Problem: event.Busy}
 	}

@@ -74,7 +74,7 @@ func recordUsage(k *call) error {
 	}
 	var reply event.Reply
 	err := k.decide(k.r.Context(), func(ctx context.Context) (r event.Reply, ok bool) {
-		reply, ok = k.Node.Execute(ctx, c)
+		reply, ok = k.execute(ctx, c)
 		return reply, ok
 	})
 	if report, ok := k.Usage.ReportAt(reply.Position); ok && err == nil {

@@ -18,6 +18,7 @@ type Request struct {
 	Method  string
 	Route   string
 	In, Out uint64 // bytes of the bodies
+	InFrame bool   // the request itself was counted in the frame of its effect: only its bytes are left
 }
 
 // A Meter adds up requests until the node records them. It is volatile: a crash loses what it has.
@@ -53,10 +54,13 @@ func (k *meterKey) valid() bool {
 }
 
 // metered is what requests add up to.
-type metered struct{ requests, in, out uint64 }
+type metered struct {
+	ended, requests uint64 // all of them, and those that were not counted in a frame
+	in, out         uint64
+}
 
 func (m *metered) add(o metered) {
-	m.requests, m.in, m.out = m.requests+o.requests, m.in+o.in, m.out+o.out
+	m.ended, m.requests, m.in, m.out = m.ended+o.ended, m.requests+o.requests, m.in+o.in, m.out+o.out
 }
 
 // A MeteredUsage is what a Meter hands over: the command that records it, and what Return needs.
@@ -77,11 +81,15 @@ func NewMeter(window time.Duration, maxRows, maxTenantRows int) *Meter {
 	return &Meter{window: window, maxRows: maxRows, maxTenantRows: maxTenantRows, rows: make(map[meterKey]metered), tenantRows: make(map[types.Tenant]int)}
 }
 
-// Add counts a request. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
+// Add counts a request, which has anything to count. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
 // is not possible: it would take centuries between two calls of Take.
 func (m *Meter) Add(r Request) bool {
 	length := types.Time(m.window / time.Millisecond)
-	return m.add(meterKey{r.Tenant, max(1, r.At-r.At%length), r.Service, r.Method, r.Route}, metered{1, r.In, r.Out})
+	one := metered{1, 1, r.In, r.Out}
+	if r.InFrame {
+		one.requests = 0
+	}
+	return m.add(meterKey{r.Tenant, max(1, r.At-r.At%length), r.Service, r.Method, r.Route}, one)
 }
 
 func (m *Meter) add(k meterKey, more metered) bool {
@@ -118,17 +126,17 @@ func (m *Meter) Take() (all []*MeteredUsage) {
 // add adds the rows of a key: its requests, and its bytes if there are any.
 func (u *MeteredUsage) add(k meterKey, sum metered) {
 	u.rows = append(u.rows, meteredRow{k, sum})
-	u.Requests += sum.requests
+	u.Requests += sum.ended
 	for _, d := range [...]struct {
-		dimension string
-		value     uint64
-	}{{"requests", sum.requests}, {"bytes_in", sum.in}, {"bytes_out", sum.out}} {
+		dimension     string
+		value, events uint64
+	}{{"requests", sum.requests, sum.requests}, {"bytes_in", sum.in, sum.ended}, {"bytes_out", sum.out, sum.ended}} {
 		if d.value == 0 {
 			continue
 		}
 		s, err := NewSeries(d.dimension, k.labels())
 		types.Assert(err == nil, "accounting: a request with an invalid label was counted")
-		u.Command.Metered = append(u.Command.Metered, Metered{s, k.from, Count{d.value, sum.requests}})
+		u.Command.Metered = append(u.Command.Metered, Metered{s, k.from, Count{d.value, d.events}})
 	}
 }
 
@@ -156,7 +164,7 @@ func (u *MeteredUsage) part(rows []meteredRow) *MeteredUsage {
 func (m *Meter) Return(u *MeteredUsage) (lost uint64) {
 	for _, r := range u.rows {
 		if !m.add(r.meterKey, r.metered) {
-			lost += r.requests
+			lost += r.ended
 		}
 	}
 	return lost

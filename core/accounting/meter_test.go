@@ -1,6 +1,7 @@
 package accounting_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -113,4 +114,24 @@ func sums(to [3]uint64, u *accounting.MeteredUsage) [3]uint64 {
 	}
 	types.Assert(requests == u.Requests, "a command with another number of requests")
 	return to
+}
+
+// TestMeterLeavesOutWhatAFrameHas: of a request that was counted in the frame of its effect, only the bytes are left.
+func TestMeterLeavesOutWhatAFrameHas(t *testing.T) {
+	m := accounting.NewMeter(time.Minute, 4, 4)
+	one := accounting.Request{Tenant: 1, At: 1_700_000_000_000, Service: "wallet", Method: "post", Route: "issue", In: 3, Out: 5}
+	counted := one
+	counted.In, counted.InFrame = 0, true
+	if !m.Add(one) || !m.Add(counted) {
+		t.Fatal("there is room")
+	}
+	all := m.Take()
+	got := map[string]accounting.Count{}
+	for _, row := range all[0].Command.Metered {
+		got[string(row.Series.Dimension)] = row.Count
+	}
+	want := map[string]accounting.Count{"requests": {Value: 1, Events: 1}, "bytes_in": {Value: 3, Events: 2}, "bytes_out": {Value: 10, Events: 2}}
+	if len(all) != 1 || all[0].Requests != 2 || !maps.Equal(got, want) {
+		t.Errorf("%d requests: %v, want %v", all[0].Requests, got, want)
+	}
 }

@@ -65,30 +65,40 @@ func (c *RecordMetered) Sort() {
 // decideMetered records all rows, or none. The limit of dimensions of a tenant is no limit here: the node meters three of them, and
 // the dimensions that a tenant makes itself must not keep them out.
 func (p *Plane) decideMetered(at types.Time, in *RecordMetered, f plane.Frame, reply *event.Reply) {
+	if reply.Problem, reply.Shortage = p.checkMetered(at, in.Tenant, in.Metered); reply.Problem == event.None {
+		reply.Position = p.addMetered(at, in.Tenant, in.Metered, f)
+	}
+}
+
+// checkMetered returns why rows of a tenant cannot be recorded.
+func (p *Plane) checkMetered(at types.Time, t types.Tenant, rows []Metered) (event.Problem, event.Shortage) {
 	var need needs
-	for i := range in.Metered {
-		m := &in.Metered[i]
+	for i := range rows {
+		m := &rows[i]
 		if m.Time < at.Add(-MaxAge) {
-			reply.Problem = event.EventTooOld
-			return
+			return event.EventTooOld, event.Shortage{}
 		}
-		if !need.add(p, p.meteredKey(at, in.Tenant, m), m.Series.stream, m.Value) {
-			reply.Problem = event.UsageOverflow
-			return
+		if !need.add(p, p.meteredKey(at, t, m), m.Series.stream, m.Value) {
+			return event.UsageOverflow, event.Shortage{}
 		}
 	}
 	need.tenantStreams = 0
-	if reply.Shortage = p.shortage(in.Tenant, &need); reply.Shortage.Limit != event.NoLimit {
-		reply.Problem = event.UsageCapacity
-		return
+	if s := p.shortage(t, &need); s.Limit != event.NoLimit {
+		return event.UsageCapacity, s
 	}
-	for i := range in.Metered {
-		m := &in.Metered[i]
-		k := p.meteredKey(at, in.Tenant, m)
+	return event.None, event.Shortage{}
+}
+
+// addMetered records rows that checkMetered has accepted, and returns the position of the last.
+func (p *Plane) addMetered(at types.Time, t types.Tenant, rows []Metered, f plane.Frame) (last types.Position) {
+	for i := range rows {
+		m := &rows[i]
+		k := p.meteredKey(at, t, m)
 		u := k.usage(&m.Series)
 		b := binary.LittleEndian.AppendUint64(u.appendPrefix(p.payload[:0]), m.Value)
-		reply.Position = p.add(f, in.Tenant, kindMetered, binary.LittleEndian.AppendUint64(b, m.Events))
+		last = p.add(f, t, kindMetered, binary.LittleEndian.AppendUint64(b, m.Events))
 	}
+	return last
 }
 
 func (p *Plane) meteredKey(at types.Time, t types.Tenant, m *Metered) rowKey {

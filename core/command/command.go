@@ -15,6 +15,14 @@ type Header struct {
 	// What the index reported: IndexedTo was read before Prior was looked up.
 	IndexedTo types.LSN
 	Prior     PriorOutcome // of Key; LSN 0 if the index has none
+
+	Usage Usage // of the request itself, if the node meters requests; nil: it does not, or has counted this request
+}
+
+// A Usage is what a request counts as. It is recorded in the frame of the outcome, and is no part of the request: a retry has
+// the same digest.
+type Usage interface {
+	Bytes() int // of the journal, at most
 }
 
 // Head returns h. A command that embeds a Header has this method of Command.

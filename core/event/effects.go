@@ -34,6 +34,7 @@ type (
 		Nonce    types.Nonce // the expected nonce, for NonceAhead
 		Item     uint16      // of a batch: the item with the problem, from 1; 0: none
 		Replayed bool        // the record is older than the request
+		Counted  bool        // the frame of the record has the usage of the request
 		Shortage Shortage    // for UsageCapacity and, of objects, CapacityExceeded
 
 		Shortfall Shortfall // for PrepaidExceeded
@@ -69,7 +70,7 @@ func (e *Effects) Reset() {
 // HashInto mixes r into h.
 func (r Reply) HashInto(h types.Hash64) types.Hash64 {
 	h = r.Position.HashInto(h.Mix(uint64(r.Ticket)).Mix(uint64(r.After)))
-	return r.Shortfall.HashInto(r.Shortage.HashInto(h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed)))
+	return r.Shortfall.HashInto(r.Shortage.HashInto(h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed).MixBool(r.Counted)))
 }
 
 // Status is the state of the node, published after each turn.

@@ -5,6 +5,7 @@ import (
 
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/idempotency"
 	"macronode/core/plane"
 	"macronode/core/record"
@@ -59,6 +60,9 @@ func (n *Node) takesWhileDraining(c command.Command) bool {
 func (n *Node) resolveIdempotency(now types.Now, at types.Time, p plane.Plane, c command.Command, reply *event.Reply, out *event.Effects) {
 	in := c.Head()
 	cost := p.Cost(c)
+	if in.Usage != nil {
+		cost.Bytes += in.Usage.Bytes()
+	}
 	if len(in.Key.Text) == 0 {
 		if _, refs := c.(command.WithRefs); refs && !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, true) {
 			reply.Problem = event.StaleIndexRead
@@ -143,10 +147,23 @@ func (n *Node) checkRoom(t types.Tenant, cost command.Cost) event.Problem {
 	return event.None
 }
 
-// decide lets the plane decide and record, then evicts a few old keys in the same frame.
+// hasEffect reports whether the step has recorded an outcome of c that is no rejection. The last record of the step tells: of a batch
+// that takes effect, it is that of an item, which may be rejected.
+func (n *Node) hasEffect(c command.Command, reply *event.Reply) bool {
+	if reply.Problem != event.None || !n.frameOpen || reply.Position.LSN != n.state.LSN {
+		return false
+	}
+	in, isWallet := c.(*event.Request)
+	return !isWallet || n.rec.Problem == event.None || in.Op == event.Batch && n.rec.Kind != record.Batched
+}
+
+// decide lets the plane decide and record, then counts the request and evicts a few old keys in the same frame.
 func (n *Node) decide(now types.Now, at types.Time, p plane.Plane, c command.Command, reply *event.Reply, out *event.Effects) {
 	n.frame = frame{node: n, now: now, at: at, out: out}
 	p.Decide(at, c, &n.frame, reply)
+	if n.hasEffect(c, reply) {
+		reply.Counted = flow.CountRequest(at, n.state.Plane(types.PlaneAccounting), c.Head(), &n.frame)
+	}
 	n.frame = frame{}
 	if upto, any := n.state.Idempotency.Evictable(at, n.indexed, types.MaxForgottenPerRequest); any && n.frameOpen && !n.clock.Untrusted() {
 		n.rec = record.Record{Kind: record.KeysForgotten, Upto: upto}

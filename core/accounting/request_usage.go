@@ -1,0 +1,60 @@
+package accounting
+
+import (
+	"math"
+
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/plane"
+	"macronode/core/types"
+)
+
+// A RequestUsage is what one request counts as, in the frame of its effect: the request, and the bytes of its body. The bytes of
+// the response are not known when it is decided.
+type RequestUsage struct {
+	rows [2]Metered // in the order of RecordMetered.Sort
+	n    int
+}
+
+// countsNow is a time that the node never reaches, so the row counts as now.
+const countsNow = types.Time(math.MaxInt64)
+
+var _ command.Usage = (*RequestUsage)(nil)
+
+// NewRequestUsage returns the usage of a request; nil if a label is invalid. The time of r does not matter: it counts in the window of
+// the frame.
+func NewRequestUsage(r *Request) *RequestUsage {
+	u := new(RequestUsage)
+	k := meterKey{service: r.Service, method: r.Method, route: r.Route}
+	for _, row := range [...]struct {
+		dimension string
+		value     uint64
+	}{{"bytes_in", r.In}, {"requests", 1}} {
+		if row.value == 0 {
+			continue
+		}
+		s, err := NewSeries(row.dimension, k.labels())
+		if err != nil {
+			return nil
+		}
+		u.rows[u.n] = Metered{s, countsNow, Count{row.value, 1}}
+		u.n++
+	}
+	return u
+}
+
+// Bytes is the space that the usage takes in the journal, at most.
+func (u *RequestUsage) Bytes() int {
+	return u.n * (recordPrefix + usagePrefix + MaxDimension + MaxLabels + 16)
+}
+
+// CountRequest counts a request of a tenant in the frame of its effect. It returns false if there is no room: then nothing is
+// counted. A limit of usage is no reason to reject what was decided.
+func (p *Plane) CountRequest(at types.Time, t types.Tenant, u *RequestUsage, f plane.Frame) bool {
+	rows := u.rows[:u.n]
+	if problem, _ := p.checkMetered(at, t, rows); problem != event.None {
+		return false
+	}
+	p.addMetered(at, t, rows, f)
+	return true
+}
