@@ -91,7 +91,10 @@ func (n *inspection) limit(row []part, i int) (b bound) {
 // segment reads one segment up to end, where the next one begins.
 func (n *inspection) segment(p part, end types.LSN) error {
 	f := &n.found
-	switch why, foul := n.follows(p); {
+	why, foul, err := n.follows(p)
+	switch {
+	case err != nil:
+		return err
 	case foul && end == unlimited && n.last:
 		return n.lost(p.name, 0, max(f.Last, f.Known), why)
 	case foul && end == unlimited:
@@ -116,21 +119,24 @@ func (n *inspection) segment(p part, end types.LSN) error {
 
 // follows returns why p does not follow what was read; foul means that it belongs to another
 // history.
-func (n *inspection) follows(p part) (why string, foul bool) {
+func (n *inspection) follows(p part) (why string, foul bool, err error) {
 	h, f := p.start, &n.found
+	ours, err := p.continues(n.fsys, f.Journal)
 	switch {
+	case err != nil:
+		return "", false, err
 	case !p.whole:
-		return "its start is invalid", false
-	case h.journal != f.Journal && !reborn(n.fsys, p):
-		return "it is of another journal", true
+		return "its start is invalid", false, nil
+	case !ours:
+		return "it is of another journal", true, nil
 	case h.first < f.Last+1 || n.rooted && h.first == f.Last+1 && h.prev != f.Root:
-		return "it does not follow the segment before it", true
+		return "it does not follow the segment before it", true, nil
 	case h.epoch < f.Epoch:
-		return "its writer had been replaced by a later one", true
+		return "its writer had been replaced by a later one", true, nil
 	case h.first > f.Last+1:
-		return missing, false
+		return missing, false, nil
 	}
-	return "", false
+	return "", false, nil
 }
 
 // frames visits the items of a segment. If its end is unknown, frames behind damage count as far

@@ -25,12 +25,12 @@ func write(t *testing.T, j *journalfile.Journal, r *record.Record) record.Sealed
 	return sealed[0]
 }
 
-// TestDamagedStartKeepsJournal: the frames of a segment whose start is damaged are read as of the journal that wrote them, beside
-// restores too, or as damaged. With all other starts whole, none is damaged unless the segment before is missing.
-func TestDamagedStartKeepsJournal(t *testing.T) {
-	whole := world.NewDisk()
-	j := open(t, whole, 300)
-	sealed := []record.Sealed{write(t, j, &record.Record{Kind: record.Started, Journal: ours})}
+// restoredTwice returns a journal of three IDs: its own, and those of two restores. Each has several segments.
+func restoredTwice(t *testing.T) (d *world.Disk, sealed []record.Sealed) {
+	t.Helper()
+	d = world.NewDisk()
+	j := open(t, d, 300)
+	sealed = []record.Sealed{write(t, j, &record.Record{Kind: record.Started, Journal: ours})}
 	for restored := range types.JournalID(3) {
 		if restored > 0 {
 			last := sealed[len(sealed)-1]
@@ -42,6 +42,13 @@ func TestDamagedStartKeepsJournal(t *testing.T) {
 		}
 	}
 	must(t, j.Close())
+	return d, sealed
+}
+
+// TestDamagedStartKeepsJournal: the frames of a segment whose start is damaged are read as of the journal that wrote them, beside
+// restores too, or as damaged. With all other starts whole, none is damaged unless the segment before is missing.
+func TestDamagedStartKeepsJournal(t *testing.T) {
+	whole, sealed := restoredTwice(t)
 	all := names(t, whole)
 	last := sealed[len(sealed)-1]
 	for n, name := range all[:len(all)-1] {
@@ -72,6 +79,51 @@ func TestDamagedStartKeepsJournal(t *testing.T) {
 					t.Errorf("%s damaged at its start: %d frames cannot be read", name, lost)
 				}
 				must(t, j.Close())
+			}
+		}
+	}
+}
+
+// TestReadErrorIsNotAnotherJournal: if the disk fails at any operation of a reading across restores, the reading returns its error.
+// It reports neither damage nor that the journal does not continue from a frame.
+func TestReadErrorIsNotAnotherJournal(t *testing.T) {
+	whole, sealed := restoredTwice(t)
+	ways := map[string]func(*world.Disk, types.LSN) error{
+		"scan": func(d *world.Disk, at types.LSN) error {
+			_, err := journalfile.Reading{From: after(sealed[at])}.Scan(d)
+			return err
+		},
+		"recover": func(d *world.Disk, at types.LSN) error {
+			j, _, err := journalfile.Reading{From: after(sealed[at])}.Recover(d, 0)
+			if err == nil {
+				must(t, j.Close())
+			}
+			return err
+		},
+		"inspect": func(d *world.Disk, at types.LSN) error {
+			_, err := journalfile.Reading{Upto: sealed[at].LSN}.Inspect(d, func(is *journalfile.Damage) error {
+				t.Errorf("an inspection reports damage: %v", is)
+				return nil
+			})
+			return err
+		},
+	}
+	for name, way := range ways {
+		for at := range types.LSN(len(sealed)) {
+			failed := 0
+			for fuse := 1; ; fuse++ {
+				d := whole.Copy()
+				d.Fuse = fuse
+				err := way(d, at)
+				if err == nil {
+					break
+				}
+				if failed++; !errors.Is(err, world.ErrDead) || errors.Is(err, journalfile.ErrDamaged) || errors.Is(err, journalfile.ErrApart) {
+					t.Fatalf("%s at frame %v, power for %d operations: %v", name, sealed[at].LSN, fuse, err)
+				}
+			}
+			if failed == 0 {
+				t.Fatalf("%s at frame %v did not fail", name, sealed[at].LSN)
 			}
 		}
 	}

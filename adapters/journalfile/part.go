@@ -84,9 +84,22 @@ func (p *part) look(pane *pane) error {
 	return err
 }
 
+// continues reports whether a segment is of a journal, or begins with a restore of it.
+func (p part) continues(fsys fs.FS, of types.JournalID) (bool, error) {
+	if !p.whole || p.start.journal == of {
+		return p.whole, nil
+	}
+	return p.reborn(fsys)
+}
+
 // reborn reports whether the first frame of a segment gives the journal another ID after the
 // frame and the root before it.
-func (p part) reborn(pane *pane) (bool, error) {
+func (p part) reborn(fsys fs.FS) (bool, error) {
+	pane, err := openPane(fsys, p.name, sparse)
+	if err != nil {
+		return false, err
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
 	first, err := pane.item(startItem + batchItem)
 	if err != nil || first.magic != frameMagic {
 		return false, err

@@ -63,8 +63,11 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 	from, h := s.From, p.start
 	f := &s.found
 	f.Last, f.Root, f.Journal, f.Epoch, s.on = from.LSN, from.Root, from.Journal, h.epoch, true
+	ours, err := p.continues(s.fsys, from.Journal)
 	switch {
-	case h.journal != from.Journal && !(h.first == from.LSN+1 && reborn(s.fsys, p)):
+	case err != nil:
+		return 0, err
+	case !ours || h.journal != from.Journal && h.first != from.LSN+1:
 		return 0, fmt.Errorf("%w: %s is of another journal", ErrApart, p.name)
 	case h.first == from.LSN+1 && h.prev != from.Root:
 		return 0, fmt.Errorf("%w: %s begins behind another frame %v", ErrApart, p.name, from.LSN)

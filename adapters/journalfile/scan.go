@@ -149,7 +149,11 @@ func (s *scan) segment(p part, off int64, end types.LSN) error {
 	if off > 0 {
 		return s.frames(p, off, end)
 	}
-	if why := s.begin(p); why != "" {
+	why, err := s.begin(p)
+	if err != nil {
+		return err
+	}
+	if why != "" {
 		upto := s.found.Last + 1
 		if p.whole && p.start.first > upto {
 			upto = p.start.first - 1
@@ -225,38 +229,35 @@ func (s *scan) bound(end types.LSN) bound {
 }
 
 // begin accepts p as the next segment, or returns why it does not follow.
-func (s *scan) begin(p part) (why string) {
+func (s *scan) begin(p part) (why string, err error) {
 	h, f := p.start, &s.found
+	whose := f.Journal
+	if !s.on { // the first segment names the journal
+		whose = h.journal
+	}
+	ours, err := p.continues(s.fsys, whose)
+	if err != nil {
+		return "", err
+	}
 	switch {
 	case !p.whole:
-		return "its start is invalid"
+		return "its start is invalid", nil
 	case h.first > f.Last+1:
-		return missing
+		return missing, nil
 	case h.first < f.Last+1 || h.prev != f.Root:
-		return "it does not follow the segment before it"
+		return "it does not follow the segment before it", nil
 	case h.known+1 < h.first:
-		return "it began before its predecessor was durable"
-	case s.on && h.journal != f.Journal && !reborn(s.fsys, p):
-		return "it is of another journal"
+		return "it began before its predecessor was durable", nil
+	case !ours:
+		return "it is of another journal", nil
 	case h.epoch < f.Epoch:
-		return "its writer had been replaced by a later one"
+		return "its writer had been replaced by a later one", nil
 	}
 	f.Journal, f.Epoch, s.on = h.journal, h.epoch, true
 	s.prove(h.known)
 	s.number = p.number
 	s.table.begin(p)
-	return ""
-}
-
-// reborn reports whether a segment begins with a restore of its journal.
-func reborn(fsys fs.FS, p part) bool {
-	pane, err := openPane(fsys, p.name, sparse)
-	if err != nil {
-		return false
-	}
-	defer pane.file.Close() //nolint:errcheck // it was only read
-	is, err := p.reborn(pane)
-	return err == nil && is
+	return "", nil
 }
 
 // prove records that all frames ≤ known were durable.

@@ -199,10 +199,15 @@ func (j *Journal) owner(n int) (types.JournalID, error) {
 	switch {
 	case before == after, before != 0 && inside:
 		return before, nil
-	case before == 0 && !(next.whole && reborn(j.fs, next)):
-		return after, nil
+	case before != 0:
+		return 0, nil
 	}
-	return 0, nil
+	if next.whole {
+		if restored, err := next.reborn(j.fs); restored || err != nil {
+			return 0, err
+		}
+	}
+	return after, nil
 }
 
 // nearest returns the journal of the nearest segment before (step -1) or after (1) the n-th that has one, and that segment. Behind

@@ -24,6 +24,7 @@ func shares() []Mutant {
 		one("long polls take query permits", "waiting requests have their own permits", permit, "mayWait(k.r.URL.RawQuery)", "false", polls, "./adapters/httpapi TestWaitingRequestsUseStreamPermits$"),
 		one("tunnels take permits of requests", "tunnels have their own permits", permit, `len(k.r.Header["Upgrade"]) > 0 || accepts`, "accepts", "./cmd/macronode/internal/cli TestTunnelsHoldTheirOwnPermits$", "./adapters/httpapi TestTunnelsUseStreamPermits$"),
 		one("known durable end is ignored by a reading", "lost acknowledged frames are reported", "adapters/journalfile/scan.go", "max(s.Known, s.From.LSN, s.Upto)", "max(s.From.LSN, s.Upto)", sim, "./cmd/macronode/internal/offline TestVerifyReportsMissingSegments$"),
+		alone("a power loss at each operation is tried there", one("a restore that cannot be read is another journal", "a disk that does not read is no damage", "adapters/journalfile/part.go", "return p.reborn(fsys)", "is, _ := p.reborn(fsys)\n\treturn is, nil", "./adapters/journalfile TestReadErrorIsNotAnotherJournal$")),
 		alone("one script has lost frames", one("lost end of the journal is not noticed", "lost acknowledged frames are reported", "cmd/macronode/internal/server/recover.go", "journalfile.Reading{Known: s.known.LSN,", "journalfile.Reading{Known: heads[0].LSN,", loss)),
 		alone("the same", one("loss is accepted without a decision", "only an explicit decision discards frames", "cmd/macronode/internal/cli/backup_cmd.go", "(!v.Accept || !r.Checked.CanAccept())", "!r.Checked.CanAccept()", loss)),
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,13 +23,17 @@ import (
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
-	status int // 0: it does not answer before the client has gone
+	status int                        // 0: it does not answer before the client has gone
+	before func(gone context.Context) // nil, or called for each item before it is taken
 	got    []string
 }
 
 func newReceiver(t *testing.T) *receiver {
 	r := &receiver{status: http.StatusOK}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if r.before != nil {
+			r.before(req.Context())
+		}
 		r.mu.Lock()
 		status := r.status
 		if body, _ := io.ReadAll(req.Body); status == http.StatusOK && !strings.Contains(string(body), `"tenant":"`+strings.Split(req.URL.Path, "/")[2]+`"`) {
