@@ -88,8 +88,16 @@ func newExporter(of *exports, s settings.Sink) (*exporter, error) {
 		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
 }
 
-// stop makes the exporter deliver nothing new, and end.
+// stop makes the exporter deliver what is due now, and end.
 func (e *exporter) stop() { e.stopOnce.Do(func() { close(e.stopping) }) }
+
+// leave makes the exporter end when what it is delivering has ended. It starts no other delivery.
+func (e *exporter) leave() {
+	e.mu.Lock()
+	e.machine.Stop()
+	e.mu.Unlock()
+	e.stop()
+}
 
 // run delivers until ctx ends, or until it is stopped and nothing is being delivered.
 func (e *exporter) run(ctx context.Context) {

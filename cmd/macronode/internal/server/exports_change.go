@@ -99,7 +99,7 @@ func (e *exports) leave(old *exporter) {
 		_ = old.sink.Close() // it has written nothing
 		return
 	}
-	old.stop()
+	old.leave()
 	e.leaving = append(e.leaving, old)
 }
 
