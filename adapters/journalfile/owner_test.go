@@ -128,3 +128,45 @@ func TestReadErrorIsNotAnotherJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestReadErrorIsNoOwner: if one read fails while the journal of a segment with a damaged start is searched for, no frame of it is read
+// as of another journal.
+func TestReadErrorIsNoOwner(t *testing.T) {
+	whole, sealed := restoredTwice(t)
+	all := names(t, whole)
+	failed := 0
+	for n, name := range all[:len(all)-1] {
+		d := whole.Copy()
+		for _, of := range all[:n] {
+			must(t, d.Remove(of))
+		}
+		text := slices.Clone(read(t, d, name))
+		text[9] ^= 4
+		d = disk(t, spoilt(t, d, name, text))
+		for _, s := range sealed {
+			for fails := 1; ; fails++ { // the operation at which the disk fails
+				begun := 0
+				at := d.Copy()
+				j, _, err := journalfile.Reading{From: after(sealed[len(sealed)-1])}.Recover(at, 0)
+				must(t, err)
+				at.OnOperation = func(string, string) {
+					begun++
+					at.FailRead = begun == fails
+				}
+				got, err := j.Read(s.LSN)
+				if err == nil && !same(got, s) {
+					t.Fatalf("%s damaged, operation %d fails: frame %v of journal %x is read as of %x", name, fails, s.LSN, s.Journal, got.Journal)
+				}
+				if begun < fails {
+					break
+				}
+				if errors.Is(err, world.ErrRead) {
+					failed++
+				}
+			}
+		}
+	}
+	if failed == 0 {
+		t.Fatal("no read failed")
+	}
+}

@@ -13,6 +13,7 @@ func sinks() []Mutant {
 	)
 	return []Mutant{
 		alone("only there is a sink changed", one("a changed sink begins before the old one has ended", "a lane has one exporter", "cmd/macronode/internal/server/exports_change.go", "if at.follows(old) {", "if false && at.follows(old) {", "./cmd/macronode/internal/cli TestChangedSinkWaitsForOldOne$")),
+		alone("the same", one("a changed sink delivers its backlog to the old receiver", "after a reload, the old receiver gets nothing else", "cmd/macronode/internal/server/exports_change.go", "old.leave()", "old.stop()", "./cmd/macronode/internal/cli TestChangedSinkWaitsForOldOne$")),
 		one("a redirect counts as delivered", "only 2xx acknowledges an item", dir+"http.go", "case s >= 200 && s < 300:", "case s >= 200 && s < 400:", statuses, contract),
 		one("a redirect is followed", "an item goes to no other address", dir+"http.go", "return http.ErrUseLastResponse", "return nil", statuses, contract),
 		one("a sink rejects what fails for now", "an item is never given up because a receiver is down", dir+"http.go", "r := Result{Outcome: Retryable, Status:", "r := Result{Outcome: Permanent, Status:", statuses, contract, order),

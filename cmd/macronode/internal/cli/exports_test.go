@@ -31,12 +31,13 @@ type receiver struct {
 func newReceiver(t *testing.T) *receiver {
 	r := &receiver{status: http.StatusOK}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body) // before that, the server does not notice that the client has gone
 		if r.before != nil {
 			r.before(req.Context())
 		}
 		r.mu.Lock()
 		status := r.status
-		if body, _ := io.ReadAll(req.Body); status == http.StatusOK && !strings.Contains(string(body), `"tenant":"`+strings.Split(req.URL.Path, "/")[2]+`"`) {
+		if status == http.StatusOK && !strings.Contains(string(body), `"tenant":"`+strings.Split(req.URL.Path, "/")[2]+`"`) {
 			status = http.StatusBadRequest // an item names its tenant
 		}
 		if status == http.StatusOK {
