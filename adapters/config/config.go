@@ -194,7 +194,7 @@ type Usage struct {
 	Flush      time.Duration `key:"flush_interval" default:"1s" min:"100ms" max:"1m" change:"restart" doc:"Time between two records of metered requests. A crash loses what was counted since the last one."`
 	Prices     []UsagePrice  `key:"prices" default:"[]" most:"64" takes:"prices" change:"hot" doc:"What usage costs. macronode usage invoice, bundle and charge read it. Each price that matches usage applies."`
 
-	Prepaid []PrepaidTenant `key:"prepaid" default:"[]" most:"256" takes:"tenants" change:"hot" doc:"Tenants that pay for usage events as they are recorded, by accounting.prices. If the available balance is less than the price, no event of the request is recorded. The node records requests that it meters itself as postpaid."`
+	Prepaid []PrepaidTenant `key:"prepaid" default:"[]" most:"256" takes:"tenants" change:"hot" doc:"Tenants that pay for usage as it is recorded, by accounting.prices. If the available balance is less than the price, usage events are not recorded, and requests to objects and upstreams that the node meters are not served."`
 	Lines   int             `key:"max_prepaid_lines" default:"8192" min:"1" max:"10000000" change:"restart" doc:"Maximum lines of prepaid usage of all tenants: pairs of a price and a calendar month. A line ends 36 days after its month."`
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/types"
 	"macronode/core/wallet/receipt"
 )
@@ -53,7 +54,8 @@ type call struct {
 	permit       types.Ticket // 0: none, or it was returned
 	meter        meter
 	counted      counted
-	sent         uint64 // bytes of the response
+	reservation  flow.Reservation // of what the request will cost
+	sent         uint64           // bytes of the response
 	id           receipt.DecisionText
 	headerValues [3]string     // header values, in one allocation
 	status       int           // of the response; 0: it has not begun

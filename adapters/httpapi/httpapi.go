@@ -24,7 +24,6 @@ import (
 	"macronode/adapters/httpcheck"
 	"macronode/adapters/objectstore"
 	"macronode/adapters/s3"
-	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -58,10 +57,9 @@ type Config struct {
 	Added  []PlaneRoutes // of planes that this package does not know
 	Planes PlaneState    // for them
 
-	Meter Meter
-	// Metered takes each request of an API key that was served, when it has ended; nil: usage is not metered.
-	Metered func(accounting.Request)
-	Audit   Audit // nil: uses of keys are not recorded
+	Meter    Meter
+	Metering Metering // nil: usage is not metered
+	Audit    Audit    // nil: uses of keys are not recorded
 	// Decisions records the decision of each request; may be nil.
 	Decisions          interface{ Keep(d Decision) }
 	Snapshot           ConfigSnapshot                // used until SetSnapshot

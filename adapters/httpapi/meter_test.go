@@ -10,6 +10,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/core/accounting"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/types"
 )
 
@@ -130,12 +131,29 @@ func (tunnelProxy) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
 	}}, event.None
 }
 
+// meteredRequests takes the requests that count. Those of a prepaid tenant get a problem, if there is one.
+type meteredRequests struct {
+	usage    chan accounting.Request
+	why      event.Problem
+	lacks    event.Shortfall
+	reserved []accounting.Request
+	canceled int
+}
+
+func (m *meteredRequests) Reserve(r *accounting.Request, _ *flow.Terms) (flow.Reservation, event.Problem, event.Shortfall) {
+	m.reserved = append(m.reserved, *r)
+	return flow.Reservation{}, m.why, m.lacks
+}
+
+func (m *meteredRequests) Count(r accounting.Request, _ flow.Reservation) { m.usage <- r }
+func (m *meteredRequests) Cancel(flow.Reservation)                        { m.canceled++ }
+
 // TestUsageOfTunnels: the bytes that a tunnel sends are those of the response.
 func TestUsageOfTunnels(t *testing.T) {
 	h, kept, usage := build(t), new(decisionLog), make(chan accounting.Request, 1)
 	s := serve(t, h, func(c *httpapi.Config) {
 		c.Snapshot.Proxy, c.Decisions = tunnelProxy{}, kept
-		c.Metered = func(r accounting.Request) { usage <- r }
+		c.Metering = &meteredRequests{usage: usage}
 	})
 	s.send(s.get("/a"))
 	if r := <-usage; r.In != 5 || r.Out != 7 {

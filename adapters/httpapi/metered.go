@@ -8,6 +8,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 )
 
 // The services of usage.
@@ -31,21 +32,44 @@ func serviceOf(operation string) string {
 // recordUsage hands a request of an API key that was served to the meter: it was admitted, and the response is not a
 // problem of the node. A response of an upstream counts, whatever its status.
 func (k *call) recordUsage() {
-	if !k.isMetered() || k.status == 0 || k.code != "" {
+	if !k.isMetered() {
 		return
 	}
 	r := k.usage()
 	if r.InFrame = k.counted.isInFrame; r.InFrame {
 		r.In -= k.counted.in
 	}
-	if r.InFrame && r.In+r.Out == 0 {
+	if k.status == 0 || k.code != "" || r.InFrame && r.In+r.Out == 0 {
+		k.Metering.Cancel(k.reservation)
 		return
 	}
-	k.Metered(r)
+	k.Metering.Count(r, k.reservation)
+}
+
+// reserveUsage reserves what the request of a prepaid tenant will cost. It returns the problem if the account of the tenant cannot pay
+// for it. The wallet and the accounting do not call it: a tenant without money must be able to see that, and to pay.
+func (k *call) reserveUsage() error {
+	terms := k.snapshot.Prepaid[k.key.Tenant]
+	if terms == nil || !k.isMetered() {
+		return nil
+	}
+	r := k.usage()
+	r.In = uint64(max(0, k.r.ContentLength))
+	of, why, lacks := k.Metering.Reserve(&r, terms)
+	switch why {
+	case event.None:
+		k.reservation = of
+		return nil
+	case event.PrepaidExceeded:
+		k.Meter.PrepaidRejected()
+		return prepaidExceeded(terms, lacks, "The request was not served.")
+	default:
+		return problem(why)
+	}
 }
 
 // isMetered reports whether the request counts, if it is served.
-func (k *call) isMetered() bool { return k.Metered != nil && k.key.ID != 0 && k.isAdmitted }
+func (k *call) isMetered() bool { return k.Metering != nil && k.key.ID != 0 && k.isAdmitted }
 
 // usage returns what the request counts as, up to now.
 func (k *call) usage() accounting.Request {
@@ -78,7 +102,7 @@ func (k *call) counting(h *command.Header, decide func() (event.Reply, bool)) (e
 	var body uint64
 	if k.isMetered() && !k.counted.isInFrame {
 		r := k.usage()
-		if u := accounting.NewRequestUsage(&r); u != nil {
+		if u := flow.NewRequestUsage(&r, k.snapshot.Prepaid[k.key.Tenant]); u != nil {
 			h.Usage, body = u, r.In
 		}
 	}

@@ -52,7 +52,10 @@ func (k *call) requireStorageScope(scope event.Scopes) error {
 	if k.Rows == nil { // a node without objects
 		return problem(event.NotFound)
 	}
-	return k.requireUnboundedKey()
+	if err := k.requireUnboundedKey(); err != nil {
+		return err
+	}
+	return k.reserveUsage()
 }
 
 // object reads the address and the bucket of a request.

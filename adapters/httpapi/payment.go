@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"macronode/core/command"
-	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/flow"
 	"macronode/core/storage"
@@ -47,7 +46,7 @@ func (k *call) pay(put *storage.Put) command.Command {
 		return put
 	}
 	k.payment.used = true
-	paid := &flow.PaidPut{Put: *put, Hold: k.payment.hold, Key: flowKey()}
+	paid := &flow.PaidPut{Put: *put, Hold: k.payment.hold, Key: flow.Key(rand.Text())}
 	paid.Seal()
 	return paid
 }
@@ -90,11 +89,5 @@ func (k *call) executeFlow(c interface {
 
 // flowHeader returns the header of a command with a new idempotency key.
 func (k *call) flowHeader() command.Header {
-	return command.Header{Caller: k.key.ID, Tenant: k.key.Tenant, Key: flowKey()}
-}
-
-// flowKey returns an idempotency key that is used once.
-func flowKey() types.Name {
-	text := []byte("flow:" + rand.Text())
-	return types.Name{ID: digest.Name(text), Text: text}
+	return command.Header{Caller: k.key.ID, Tenant: k.key.Tenant, Key: flow.Key(rand.Text())}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/types"
 )
 
@@ -98,8 +100,17 @@ type Meter interface {
 	Panicked()
 	// Usage counts usage events: new ones, those recorded before, and of the new ones those that came late.
 	Usage(recorded, duplicate, late uint64)
-	// PrepaidRejected counts a request with usage events that was rejected because its account cannot pay.
+	// PrepaidRejected counts a request that was rejected because its account cannot pay for it or for its usage events.
 	PrepaidRejected()
+}
+
+// A Metering takes each request of an API key that was served. Its methods must not block.
+type Metering interface {
+	// Reserve reserves what a request of a prepaid tenant will cost, before it is served; r.In is the declared size of its body. A
+	// problem is why its account cannot pay. Count or Cancel follows when the request has ended: it counts, or it does not.
+	Reserve(r *accounting.Request, t *flow.Terms) (flow.Reservation, event.Problem, event.Shortfall)
+	Count(r accounting.Request, of flow.Reservation)
+	Cancel(of flow.Reservation)
 }
 
 // An Audit records uses of API keys. Its methods must not block.

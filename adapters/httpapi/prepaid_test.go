@@ -2,10 +2,12 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
+	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/flow"
 	"macronode/core/pricing"
@@ -66,5 +68,55 @@ func TestPrepaidExceeded(t *testing.T) {
 	}
 	if n := s.count.get("prepaid rejected"); n != 1 {
 		t.Errorf("%d rejected requests were counted", n)
+	}
+}
+
+// TestPrepaidRequests: objects, the S3 interface and upstreams serve a request of a prepaid tenant only if its account can pay for it.
+// The wallet and the accounting serve it always.
+func TestPrepaidRequests(t *testing.T) {
+	h, terms := build(t), prepaidTerms(t)
+	m := &meteredRequests{usage: make(chan accounting.Request, 9)}
+	s := serve(t, h, func(c *httpapi.Config) {
+		c.Snapshot.Prepaid, c.Metering, c.Snapshot.Proxy = map[types.Tenant]*flow.Terms{1: terms}, m, echoProxy{}
+	})
+	upstream := func() *http.Request {
+		r := s.post("issue", "k", "four")
+		r.URL.Path = "/echo"
+		return r
+	}
+	if a := s.send(upstream()); a.status != http.StatusOK {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if r := <-m.usage; len(m.reserved) != 1 || m.reserved[0].In != 4 || m.reserved[0].Service != "gateway" || r.In != 4 || m.canceled != 0 {
+		t.Errorf("reserved %+v, used %+v, canceled %d", m.reserved, r, m.canceled)
+	}
+	m.why, m.lacks = event.PrepaidExceeded, event.Shortfall{Asset: 1, Amount: types.MinorUnits(7)}
+	for what, r := range map[string]*http.Request{"upstream": upstream(), "object": s.get("/o/b3:" + strings.Repeat("0", 63) + "1"), "objects": s.get("/o")} {
+		a := s.send(r)
+		p := parse[wire.Problem](t, a)
+		const want = "The available balance of usage:prepaid is less than the price of the usage, by 7 minor units of EUR/2. The request was not served."
+		if a.status != http.StatusPaymentRequired || p.Code != "insufficient_funds" || p.Detail != want || *p.MissingMinor != "7" {
+			t.Errorf("%s: %d %s", what, a.status, a.body)
+		}
+	}
+	if n := s.count.get("prepaid rejected"); n != 3 || m.canceled != 3 || len(m.usage) != 0 {
+		t.Errorf("%d rejected requests were counted, %d canceled, %d have usage", n, m.canceled, len(m.usage))
+	}
+	m.why = event.AccountFrozen
+	if a := s.send(upstream()); a.status != http.StatusForbidden || parse[wire.Problem](t, a).Code != "account_frozen" {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	reserved := len(m.reserved)
+	for what, r := range map[string]*http.Request{"balance": s.get("/v1/balance?account=a&asset=EUR"), "issue": s.post("issue", "k", issue), "usage": s.get("/v1/usage?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z")} {
+		if a := s.send(r); a.status != http.StatusOK {
+			t.Errorf("%s: %d %s", what, a.status, a.body)
+		}
+	}
+	if len(m.reserved) != reserved {
+		t.Errorf("reserved %+v", m.reserved[reserved:])
+	}
+	s.api.SetSnapshot(httpapi.ConfigSnapshot{Proxy: echoProxy{}})
+	if a := s.send(upstream()); a.status != http.StatusOK || len(m.reserved) != reserved {
+		t.Errorf("of a postpaid tenant: %d %s, reserved %+v", a.status, a.body, m.reserved[reserved:])
 	}
 }

@@ -111,10 +111,15 @@ func (k *call) admitProxied(d *endpoint, route *ProxyRoute) error {
 	numbered := *d
 	numbered.number = k.routeCount + 1 + route.Number // after all endpoints of the API
 	k.endpoint, k.permitTime = &numbered, maxPermitTime
-	if err := k.admit(); err != nil || !route.NeedsKey {
+	if err := k.admit(); err != nil {
 		return err
 	}
-	return k.requireScope(0)
+	if route.NeedsKey {
+		if err := k.requireScope(0); err != nil {
+			return err
+		}
+	}
+	return k.reserveUsage()
 }
 
 // upstreamUnavailable is the detail if no endpoint of an upstream is available.

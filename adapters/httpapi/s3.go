@@ -120,6 +120,10 @@ func (c *s3Call) serve() {
 	case c.isBounded():
 		c.fail(problem(event.Forbidden))
 	default:
+		if err := c.reserveUsage(); err != nil {
+			c.fail(err)
+			return
+		}
 		c.handler.Serve(c, c.auth)
 	}
 }

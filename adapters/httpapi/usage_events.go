@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"mime"
@@ -82,7 +83,7 @@ func recordUsage(k *call) error {
 	}
 	if reply.Problem == event.PrepaidExceeded && terms != nil {
 		k.Meter.PrepaidRejected()
-		return prepaidExceeded(terms, reply.Shortfall)
+		return prepaidExceeded(terms, reply.Shortfall, "No event of the request was recorded.")
 	}
 	return err
 }
@@ -99,14 +100,14 @@ func usageCommand(in *accounting.RecordEvents, terms *flow.Terms) sealedCommand 
 	if terms == nil {
 		return in
 	}
-	return &flow.PrepaidEvents{RecordEvents: *in, Terms: terms, Key: flowKey()}
+	return &flow.PrepaidEvents{RecordEvents: *in, Terms: terms, Key: flow.Key(rand.Text())}
 }
 
-// prepaidExceeded returns the problem of usage that its account cannot pay.
-func prepaidExceeded(terms *flow.Terms, s event.Shortfall) error {
+// prepaidExceeded returns the problem of usage that its account cannot pay, and what became of the request.
+func prepaidExceeded(terms *flow.Terms, s event.Shortfall, effect string) error {
 	asset := terms.Asset(s)
 	return &refusal{problem: event.PrepaidExceeded, asset: asset, missing: s.Amount,
-		detail: fmt.Sprintf("The available balance of %s is less than the price of the usage, by %s minor units of %s. No event of the request was recorded.", terms.Payer(), s.Amount, asset)}
+		detail: fmt.Sprintf("The available balance of %s is less than the price of the usage, by %s minor units of %s. %s", terms.Payer(), s.Amount, asset, effect)}
 }
 
 // requireUsageScope returns an error unless the key has the scope and no patterns: patterns are for accounts and

@@ -3,12 +3,15 @@
 //	request ends ──► Count ──► accounting.Meter ──each interval──► Flush ──► RecordMetered ──► journal
 //	                                  ▲─────────── rejected ────────────┘
 //
+// Requests of prepaid tenants are checked by a flow.Credit before they are served, and flow.PayRequests records and pays them.
+//
 // A crash loses what was counted since the last flush. What is rejected for now is recorded later. If the outcome of
 // a command is unknown, its usage is not recorded again: it is never counted twice.
 package metering
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -20,6 +23,8 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
+	"macronode/core/types"
 )
 
 // MaxRows is the number of rows between two flushes: one for each tenant, window, service, method and route. The requests
@@ -49,31 +54,62 @@ type Config struct {
 	// Execute gives the node a command. It returns false if the node has no slot.
 	Execute func(ctx context.Context, c command.Command) (event.Reply, bool)
 	Ended   func(o Outcome, requests uint64) // counts requests with their outcome
+	// Prepaid returns the terms of the tenants that are prepaid now. Read passes the durable state, Now is the time of the node.
+	Prepaid func() map[types.Tenant]*flow.Terms
+	Read    func(read func(flow.Books))
+	Now     func() types.Time
 	Log     *slog.Logger
 }
 
-// A Recorder counts requests and has the node record them. Count may be called concurrently.
+// A Recorder counts requests and has the node record them. Reserve, Count and Cancel may be called concurrently.
 type Recorder struct {
 	Config
 	waiting atomic.Int64 // requests that were counted and have no outcome
 	mu      sync.Mutex   // guards what follows
 	meter   *accounting.Meter
+	credit  *flow.Credit
 	failing bool // the last flush lost usage, or may have
 }
 
 // New returns a recorder that has counted nothing.
 func New(c Config) *Recorder {
-	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows)}
+	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit()}
 }
 
-// Count counts a request that has ended.
-func (m *Recorder) Count(r accounting.Request) {
+// Reserve reserves what a request will cost, before it is served. r.In is the declared size of its body. If the account of the
+// tenant cannot pay, it returns the problem. Count or Cancel must follow.
+func (m *Recorder) Reserve(r *accounting.Request, t *flow.Terms) (of flow.Reservation, why event.Problem, lacks event.Shortfall) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Read(func(b flow.Books) { of, why, lacks = m.credit.Reserve(r, t, b) })
+	return of, why, lacks
+}
+
+// Count counts a request that has ended, with what it had reserved.
+func (m *Recorder) Count(r accounting.Request, of flow.Reservation) {
 	m.waiting.Add(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.meter.Add(r) {
+		m.credit.End(of, 0, 0, 0)
 		m.end(Lost, 1)
+		return
 	}
+	requests := uint64(1)
+	if r.InFrame {
+		requests = 0
+	}
+	m.credit.End(of, requests, r.In, r.Out)
+}
+
+// Cancel gives back what a request had reserved that does not count.
+func (m *Recorder) Cancel(of flow.Reservation) {
+	if of.IsZero() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.credit.End(of, 0, 0, 0)
 }
 
 // Waiting returns the number of requests that were counted and have no outcome yet: a crash loses them.
@@ -93,12 +129,13 @@ func (m *Recorder) Run(ctx, hard context.Context) {
 	}
 }
 
-// Flush records what was counted so far. If ctx ends, the outcome of the rest is unknown.
+// Flush records what was counted so far, and pays arrears. If ctx ends, the outcome of the rest is unknown.
 func (m *Recorder) Flush(ctx context.Context) {
 	m.mu.Lock()
 	all := m.meter.Take()
+	m.credit.Take()
 	m.mu.Unlock()
-	var l losses
+	l := losses{kept: map[types.Tenant]bool{}}
 	var g errgroup.Group
 	g.SetLimit(MaxFlushing)
 	for _, u := range all {
@@ -108,7 +145,39 @@ func (m *Recorder) Flush(ctx context.Context) {
 		})
 	}
 	_ = g.Wait()
+	m.mu.Lock()
+	m.credit.Recorded(func(t types.Tenant) bool { return l.kept[t] })
+	m.mu.Unlock()
+	m.payArrears(ctx)
 	m.report(l.lost.Load(), l.unknown.Load())
+}
+
+// payArrears pays for usage of which the price is due: it was recorded in the frame of its effect, or when the account had too little.
+func (m *Recorder) payArrears(ctx context.Context) {
+	for t, terms := range m.Prepaid() {
+		owes := false
+		m.mu.Lock()
+		m.Read(func(b flow.Books) { owes = m.credit.HasPayable(m.Now(), t, terms, b) })
+		m.mu.Unlock()
+		if owes {
+			m.Execute(ctx, m.payment(accounting.RecordMetered{Header: command.Header{Tenant: t}}, terms)) // what it does not pay is due next time
+		}
+	}
+}
+
+// payment returns the command that records and pays for the usage of a prepaid tenant.
+func (m *Recorder) payment(of accounting.RecordMetered, t *flow.Terms) *flow.PayRequests {
+	c := &flow.PayRequests{RecordMetered: of, Terms: t, Key: flow.Key(rand.Text())}
+	c.Seal()
+	return c
+}
+
+// execute has the node record usage of a tenant.
+func (m *Recorder) execute(ctx context.Context, u *accounting.MeteredUsage) (event.Reply, bool) {
+	if terms := m.Prepaid()[u.Command.Tenant]; terms != nil {
+		return m.Execute(ctx, m.payment(u.Command, terms))
+	}
+	return m.Execute(ctx, &u.Command)
 }
 
 // Close flushes for the last time, when no request is counted any more. What has no room even now is lost.
@@ -128,13 +197,16 @@ func (m *Recorder) Close(ctx context.Context) {
 }
 
 // losses are the requests of a flush that are not recorded, or perhaps not.
-type losses struct{ lost, unknown atomic.Uint64 }
+type losses struct {
+	lost, unknown atomic.Uint64
+	kept          map[types.Tenant]bool // those whose usage is recorded later; guarded by the recorder
+}
 
 // record records the usage of a tenant, or counts it again. If the command is rejected because of some of its rows, its
 // halves are tried: one row without room or with too large a sum must not keep out the others. It returns false if
 // there is no use in trying more of the tenant now.
 func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage, l *losses) (more bool) {
-	r, ok := m.Execute(ctx, &u.Command)
+	r, ok := m.execute(ctx, u)
 	switch {
 	case ok && r.Problem == event.None:
 		m.end(Recorded, u.Requests)
@@ -162,13 +234,14 @@ func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage, l *lo
 
 // isForever reports whether the same usage will always be rejected.
 func isForever(p event.Problem) bool {
-	return p == event.EventTooOld || p == event.UsageOverflow || p == event.BadRequest
+	return p == event.EventTooOld || p == event.UsageOverflow || p == event.AmountLimitExceeded || p == event.BadRequest
 }
 
 // later counts usage again that was rejected for now.
 func (m *Recorder) later(u *accounting.MeteredUsage, l *losses) {
 	m.mu.Lock()
 	lost := m.meter.Return(u)
+	l.kept[u.Command.Tenant] = true
 	m.mu.Unlock()
 	m.lose(lost, l)
 }

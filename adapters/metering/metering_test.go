@@ -15,7 +15,11 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
+	"macronode/core/pricing"
 	"macronode/core/types"
+	"macronode/core/wallet"
+	"macronode/core/wallet/ledger"
 )
 
 // A fakeNode records commands, or rejects them.
@@ -25,12 +29,17 @@ type fakeNode struct {
 	decide   func(*accounting.RecordMetered) event.Problem // if not nil, instead of reply
 	recorded uint64                                        // requests
 	unsure   uint64                                        // requests with an unknown outcome
+	paid     []*flow.PayRequests
 }
 
 func (n *fakeNode) execute(_ context.Context, c command.Command) (event.Reply, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	in := c.(*accounting.RecordMetered)
+	in, isPostpaid := c.(*accounting.RecordMetered)
+	if !isPostpaid {
+		paid := c.(*flow.PayRequests)
+		n.paid, in = append(n.paid, paid), &paid.RecordMetered
+	}
 	requests := uint64(0)
 	for _, m := range in.Metered {
 		if string(m.Series.Dimension) == "requests" {
@@ -63,6 +72,7 @@ func newRecorder(n *fakeNode) (*metering.Recorder, map[metering.Outcome]uint64) 
 	var mu sync.Mutex
 	ended := map[metering.Outcome]uint64{}
 	return metering.New(metering.Config{Window: time.Minute, Interval: time.Second, Execute: n.execute, Log: slog.New(slog.DiscardHandler),
+		Prepaid: func() map[types.Tenant]*flow.Terms { return nil },
 		Ended: func(o metering.Outcome, requests uint64) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -93,7 +103,7 @@ func TestEachRequestIsCountedOnce(t *testing.T) {
 		for tenant := range types.Tenant(12) {
 			g.Go(func() {
 				for range 5 {
-					m.Count(request(1+tenant, "r"))
+					m.Count(request(1+tenant, "r"), flow.Reservation{})
 				}
 			})
 			total += 5
@@ -121,9 +131,9 @@ func TestRequestsWithoutRoomAreLost(t *testing.T) {
 	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
 	m, ended := newRecorder(n)
 	for i := range metering.MaxRows + 3 {
-		m.Count(request(types.Tenant(1+i), "r"))
+		m.Count(request(types.Tenant(1+i), "r"), flow.Reservation{})
 	}
-	m.Count(request(1, "r")) // its row exists
+	m.Count(request(1, "r"), flow.Reservation{}) // its row exists
 	if ended[metering.Lost] != 3 {
 		t.Errorf("%d are lost, want 3", ended[metering.Lost])
 	}
@@ -143,7 +153,7 @@ func TestTenantWithoutRoom(t *testing.T) {
 	}}
 	m, ended := newRecorder(n)
 	for i := range metering.MaxRows {
-		if m.Count(request(1, "r"+strconv.Itoa(i))); i%1000 == 0 {
+		if m.Count(request(1, "r"+strconv.Itoa(i)), flow.Reservation{}); i%1000 == 0 {
 			m.Flush(t.Context())
 		}
 	}
@@ -153,7 +163,7 @@ func TestTenantWithoutRoom(t *testing.T) {
 	if got := m.Waiting(); got != metering.MaxTenantRows {
 		t.Errorf("%d requests wait, want %d", got, metering.MaxTenantRows)
 	}
-	m.Count(request(2, "r"))
+	m.Count(request(2, "r"), flow.Reservation{})
 	m.Flush(t.Context())
 	if n.recorded != 1 {
 		t.Errorf("%d requests of the other tenant are recorded", n.recorded)
@@ -172,7 +182,7 @@ func TestRunFlushesEachInterval(t *testing.T) {
 			defer close(ended)
 			m.Run(ctx, t.Context())
 		}()
-		m.Count(request(1, "r"))
+		m.Count(request(1, "r"), flow.Reservation{})
 		time.Sleep(time.Second - 1)
 		synctest.Wait()
 		if n.has() != 0 {
@@ -185,7 +195,7 @@ func TestRunFlushesEachInterval(t *testing.T) {
 		}
 		stop()
 		<-ended
-		m.Count(request(1, "r"))
+		m.Count(request(1, "r"), flow.Reservation{})
 		m.Flush(t.Context())
 		if n.has() != 2 {
 			t.Errorf("%d recorded after the last flush", n.has())
@@ -214,7 +224,7 @@ func TestPartOfUsageIsRecorded(t *testing.T) {
 	n := &fakeNode{decide: limited(12, "")}
 	m, ended := newRecorder(n)
 	for i := range 10 { // of three rows each
-		m.Count(request(1, "r"+strconv.Itoa(i)))
+		m.Count(request(1, "r"+strconv.Itoa(i)), flow.Reservation{})
 	}
 	for want := uint64(4); want < 10; want += 4 {
 		m.Flush(t.Context())
@@ -234,7 +244,7 @@ func TestOneOverflowLosesOneRow(t *testing.T) {
 	n := &fakeNode{decide: limited(1000, "route=r3")}
 	m, ended := newRecorder(n)
 	for i := range 10 {
-		m.Count(request(1, "r"+strconv.Itoa(i)))
+		m.Count(request(1, "r"+strconv.Itoa(i)), flow.Reservation{})
 	}
 	m.Flush(t.Context())
 	if n.recorded != 9 || ended[metering.Recorded] != 9 || ended[metering.Lost] != 1 {
@@ -246,10 +256,58 @@ func TestOneOverflowLosesOneRow(t *testing.T) {
 func TestRestIsLostAtTheEnd(t *testing.T) {
 	n := &fakeNode{decide: limited(3, "")}
 	m, ended := newRecorder(n)
-	m.Count(request(1, "a"))
-	m.Count(request(1, "b"))
+	m.Count(request(1, "a"), flow.Reservation{})
+	m.Count(request(1, "b"), flow.Reservation{})
 	m.Close(t.Context())
 	if ended[metering.Recorded] != 1 || ended[metering.Lost] != 1 {
 		t.Errorf("%v", ended)
 	}
+}
+
+// TestRequestsOfPrepaidTenants: requests are reserved until they are recorded, by a command that pays for them; and longer if the node
+// rejects that for now. Those of other tenants are not paid.
+func TestRequestsOfPrepaidTenants(t *testing.T) {
+	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
+	m, _ := newRecorder(n)
+	terms, err := flow.NewTerms(pricing.List{{Name: "calls", Dimension: "requests", Asset: "EUR", Model: pricing.Graduated, Per: 1,
+		Tiers: []pricing.Tier{{UpTo: 3}, {Price: 1_000_000}}}}, "usage:prepaid", "usage:revenue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: terms} }
+	m.Now = func() types.Time { return request(1, "r").At }
+	books := flow.Books{Usage: accounting.New(accounting.Limits{Lines: 1}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}
+	m.Read = func(read func(flow.Books)) { read(books) }
+	reserve := func(what string, want event.Problem) flow.Reservation {
+		t.Helper()
+		r := request(1, "r")
+		of, why, lacks := m.Reserve(&r, terms)
+		if why != want || (lacks.Amount == types.MinorUnits(1)) != (want == event.PrepaidExceeded) {
+			t.Fatalf("%s: %q, lacks %v", what, why.Code(), lacks)
+		}
+		return of
+	}
+	a, b, c := reserve("free", event.None), reserve("free", event.None), reserve("free", event.None)
+	reserve("beyond what is free", event.PrepaidExceeded)
+	m.Cancel(a)
+	m.Cancel(flow.Reservation{})
+	a = reserve("after one was not served", event.None)
+	for _, of := range []flow.Reservation{a, b, c} {
+		m.Count(request(1, "r"), of)
+	}
+	m.Count(request(2, "r"), flow.Reservation{})
+	reserve("they are not recorded", event.PrepaidExceeded)
+	n.reply = func() (event.Reply, bool) { return event.Reply{Problem: event.Busy}, true }
+	m.Flush(t.Context())
+	reserve("the node was busy", event.PrepaidExceeded)
+	n.paid = nil
+	n.reply = func() (event.Reply, bool) { return event.Reply{}, true }
+	m.Flush(t.Context())
+	if len(n.paid) != 1 || n.paid[0].Terms != terms || n.paid[0].Tenant != 1 || n.paid[0].Metered[2].Value != 3 || n.paid[0].ValidateFields() != nil {
+		t.Fatalf("paid %+v", n.paid)
+	}
+	if n.recorded != 4 {
+		t.Errorf("%d are recorded", n.recorded)
+	}
+	reserve("they are recorded", event.None)
 }

@@ -5,7 +5,7 @@ func (w *Wallet) Metered(outcome string, requests uint64) {
 	w.of.counter("metered_requests_total", outcome).Add(float64(requests))
 }
 
-// PrepaidRejected counts a request with usage events that was rejected because its account cannot pay.
+// PrepaidRejected counts a request that was rejected because its account cannot pay for it or for its usage events.
 func (w *Wallet) PrepaidRejected() { w.of.counter("prepaid_rejected_total").Inc() }
 
 // Usage counts the events of a request: the new ones, those that were recorded before, and of the new ones those that

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"macronode/core/accounting"
+	"macronode/core/flow"
 	"macronode/core/types"
 )
 
@@ -21,6 +22,13 @@ func (f *Follower) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (up
 		return true
 	})
 	return f.state.LSN, f.state.At, p.SealedTo(t, f.state.At)
+}
+
+// ReadBooks passes the usage and the money of one state to read, which neither changes nor keeps them.
+func (f *Follower) ReadBooks(read func(flow.Books)) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	read(flow.Books{Usage: f.accounting(), Wallet: f.state.Wallet})
 }
 
 // ReportAt returns the report of a record; false if it is none, or cannot be read.

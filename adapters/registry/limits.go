@@ -124,7 +124,7 @@ var Limits = []Limit{
 	{"accounting.prices", "prices of usage, and the tiers of each; a list with more is rejected", []string{"adapters/config.Config.usagePrice", "core/pricing.List.Check"}, "core/pricing.TestInvalidPrices"},
 	{"core/invoice.MaxParts", "pairs of a slice and a price of an invoice; one with more is rejected", []string{"core/invoice.Builder.Add"}, "core/invoice.TestRejections"},
 	{"accounting.prepaid", "tenants that pay for usage as it is recorded; a list with more is rejected", []string{"adapters/config.Config.prepaid"}, "adapters/config.TestListErrorsNameThePlace"},
-	{"accounting.max_prepaid_lines", "lines of prepaid usage; events that need one more are rejected", []string{"core/accounting.Prepaid.LineShortage"}, "core/flow.TestPrepaidUsageAgreesWithModel"},
+	{"accounting.max_prepaid_lines", "lines of prepaid usage; events that need one more are rejected", []string{"core/accounting.Plane.LineShortage"}, "core/flow.TestPrepaidUsageAgreesWithModel"},
 	{"core/accounting.MaxEvents", "usage events of a request; one more gets 413", []string{"adapters/httpapi.readEventBatch", "core/accounting.RecordEvents.ValidateFields"}, "adapters/httpapi.TestRejectedUsageBodies"},
 	{"core/accounting.MaxAge", "age of a usage event; an older one is rejected", []string{"core/accounting.checkTime"}, "core/accounting.TestUsageAgreesWithModel"},
 	{"core/accounting.MaxFuture", "time by which a usage event may be ahead; one further ahead is rejected", []string{"core/accounting.checkTime"}, "core/accounting.TestUsageAgreesWithModel"},

@@ -122,7 +122,7 @@ func problemError(p event.Problem) *Error {
 		return errUnavailable
 	case event.QuotaExceeded, event.CapacityExceeded:
 		return errQuota.saying(p.Detail())
-	case event.PaymentRequired:
+	case event.PaymentRequired, event.PrepaidExceeded:
 		return errPayment
 	case event.Unauthorized, event.Forbidden:
 		return errAccessDenied

@@ -78,7 +78,7 @@ var Layers = []Layer{
 	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
 	adapter("recovery", "core/record", "core/state", "adapters/fs", "adapters/journalfile", "adapters/snapshot"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
-	adapter("readmodel", "core/accounting", "core/digest", "core/export", "core/plane", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
+	adapter("readmodel", "core/accounting", "core/digest", "core/export", "core/flow", "core/plane", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),
 	adapter("durable", "adapters/fs"),
 	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),
@@ -86,7 +86,7 @@ var Layers = []Layer{
 	adapter("hostclock").modules("golang.org/x/sys"),
 	adapter("services"),
 	adapter("audit"),
-	adapter("metering", "core/accounting", "adapters/hostclock").modules("golang.org/x/sync"),
+	adapter("metering", "core/accounting", "core/flow", "adapters/hostclock").modules("golang.org/x/sync"),
 	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
 		"github.com/twmb/franz-go", "github.com/nats-io/nats-server/v2", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"), // the last three for tests only
 	adapter("decisions"),

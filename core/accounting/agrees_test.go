@@ -230,7 +230,7 @@ func (b *books) decidePrepaid(c *accounting.RecordEvents, reply *event.Reply) {
 		more = 0
 	}
 	var changes []accounting.LineChange
-	if short := d.LineShortage(more).Limit != event.NoLimit; short != (len(b.lines)+more > 2) {
+	if short := b.plane.LineShortage(more).Limit != event.NoLimit; short != (len(b.lines)+more > 2) {
 		b.Fatalf("%d lines and %d more: short %v", len(b.lines), more, short)
 	} else if !short {
 		l.Units.Lo += uint64(rapid.IntRange(0, 3).Draw(b.T, "units"))

@@ -24,7 +24,8 @@ func (k LineKey) HashInto(h types.Hash64) types.Hash64 {
 	return k.Price.HashInto(k.Tenant.HashInto(h).Mix(uint64(k.Month)))
 }
 
-// A Line is what prepaid usage adds up to.
+// A Line is what prepaid usage adds up to. Its arrears are the price of the units, less what was paid. Events are recorded only if
+// they leave no arrears; requests have been served when they are recorded.
 type Line struct {
 	Units types.Amount // that were recorded
 	Paid  types.Amount // minor units of the asset of the price; it never decreases
@@ -33,7 +34,7 @@ type Line struct {
 // HashInto mixes l into h.
 func (l Line) HashInto(h types.Hash64) types.Hash64 { return l.Paid.HashInto(l.Units.HashInto(h)) }
 
-// A LineChange is a line after prepaid usage was recorded.
+// A LineChange is a line after prepaid usage was recorded, or paid.
 type LineChange struct {
 	LineKey
 	Line
@@ -202,7 +203,7 @@ func (p *Plane) Lines(t types.Tenant, each func(LineChange)) {
 }
 
 // A Prepaid decision records events that are paid. The steps are: CheckPrepaid, then the payment, then Record in the same
-// frame.
+// frame. Metered usage has CheckMetered, RecordLines and AddMetered.
 type Prepaid struct {
 	plane  *Plane
 	at     types.Time
@@ -225,8 +226,8 @@ func (d *Prepaid) IsNew(i int) (month types.Time, ok bool) {
 }
 
 // LineShortage returns the shortage if there is no room for more lines.
-func (d *Prepaid) LineShortage(more int) event.Shortage {
-	if room := d.plane.lines.Room(); more > room {
+func (p *Plane) LineShortage(more int) event.Shortage {
+	if room := p.lines.Room(); more > room {
 		return event.Shortage{Limit: event.UsageLines, Needed: uint32(more), Left: uint32(room)}
 	}
 	return event.Shortage{}
@@ -235,15 +236,21 @@ func (d *Prepaid) LineShortage(more int) event.Shortage {
 // Record records the new events as prepaid, and their lines by the price list with a digest. The lines are in the order
 // of price and month, and are those of the tenant.
 func (d *Prepaid) Record(list Digest, lines []LineChange, f plane.Frame, reply *event.Reply) {
-	p := d.plane
+	d.plane.RecordLines(d.in.Tenant, list, lines, f)
+	d.plane.recordEvents(d.at, d.in, &d.report, f, reply)
+}
+
+// RecordLines records lines of a tenant by the price list with a digest. They are in the order of price and month. It returns the
+// position of the last record.
+func (p *Plane) RecordLines(t types.Tenant, list Digest, lines []LineChange, f plane.Frame) (last types.Position) {
 	for len(lines) > 0 {
 		n := min(len(lines), LineEntries)
 		b := append(p.payload[:0], list[:]...)
 		for i := range lines[:n] {
 			b = appendLine(appendLineKey(b, &lines[i].LineKey), &lines[i].Line)
 		}
-		p.add(f, d.in.Tenant, kindPaid, b)
+		last = p.add(f, t, kindPaid, b)
 		lines = lines[n:]
 	}
-	p.recordEvents(d.at, d.in, &d.report, f, reply)
+	return last
 }

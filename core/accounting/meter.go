@@ -21,6 +21,13 @@ type Request struct {
 	InFrame bool   // the request itself was counted in the frame of its effect: only its bytes are left
 }
 
+// Labels returns the text of the labels of r, as a Series has it; false if one of them is invalid.
+func (r *Request) Labels() (text []byte, ok bool) {
+	k := meterKey{service: r.Service, method: r.Method, route: r.Route}
+	s, err := NewSeries("requests", k.labels())
+	return s.Labels, err == nil
+}
+
 // A Meter adds up requests until the node records them. It is volatile: a crash loses what it has.
 //
 // It is no part of the node's state: requests must not wait for the node to be counted.

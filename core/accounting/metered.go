@@ -65,20 +65,20 @@ func (c *RecordMetered) Sort() {
 // decideMetered records all rows, or none. The limit of dimensions of a tenant is no limit here: the node meters three of them, and
 // the dimensions that a tenant makes itself must not keep them out.
 func (p *Plane) decideMetered(at types.Time, in *RecordMetered, f plane.Frame, reply *event.Reply) {
-	if reply.Problem, reply.Shortage = p.checkMetered(at, in.Tenant, in.Metered); reply.Problem == event.None {
-		reply.Position = p.addMetered(at, in.Tenant, in.Metered, f)
+	if reply.Problem, reply.Shortage = p.CheckMetered(at, in.Tenant, in.Metered, false); reply.Problem == event.None {
+		reply.Position = p.AddMetered(at, in.Tenant, in.Metered, false, f)
 	}
 }
 
-// checkMetered returns why rows of a tenant cannot be recorded.
-func (p *Plane) checkMetered(at types.Time, t types.Tenant, rows []Metered) (event.Problem, event.Shortage) {
+// CheckMetered returns why rows of a tenant cannot be recorded: EventTooOld, UsageOverflow, or UsageCapacity with the shortage.
+func (p *Plane) CheckMetered(at types.Time, t types.Tenant, rows []Metered, prepaid bool) (event.Problem, event.Shortage) {
 	var need needs
 	for i := range rows {
 		m := &rows[i]
 		if m.Time < at.Add(-MaxAge) {
 			return event.EventTooOld, event.Shortage{}
 		}
-		if !need.add(p, p.meteredKey(at, t, m), m.Series.stream, m.Value) {
+		if !need.add(p, p.meteredKey(at, t, m, prepaid), m.Series.stream, m.Value) {
 			return event.UsageOverflow, event.Shortage{}
 		}
 	}
@@ -89,11 +89,11 @@ func (p *Plane) checkMetered(at types.Time, t types.Tenant, rows []Metered) (eve
 	return event.None, event.Shortage{}
 }
 
-// addMetered records rows that checkMetered has accepted, and returns the position of the last.
-func (p *Plane) addMetered(at types.Time, t types.Tenant, rows []Metered, f plane.Frame) (last types.Position) {
+// AddMetered records rows that CheckMetered has accepted, and returns the position of the last.
+func (p *Plane) AddMetered(at types.Time, t types.Tenant, rows []Metered, prepaid bool, f plane.Frame) (last types.Position) {
 	for i := range rows {
 		m := &rows[i]
-		k := p.meteredKey(at, t, m)
+		k := p.meteredKey(at, t, m, prepaid)
 		u := k.usage(&m.Series)
 		b := binary.LittleEndian.AppendUint64(u.appendPrefix(p.payload[:0]), m.Value)
 		last = p.add(f, t, kindMetered, binary.LittleEndian.AppendUint64(b, m.Events))
@@ -101,6 +101,13 @@ func (p *Plane) addMetered(at types.Time, t types.Tenant, rows []Metered, f plan
 	return last
 }
 
-func (p *Plane) meteredKey(at types.Time, t types.Tenant, m *Metered) rowKey {
-	return p.keyOf(at, t, min(m.Time, at), m.Series.ID)
+func (p *Plane) meteredKey(at types.Time, t types.Tenant, m *Metered, prepaid bool) rowKey {
+	k := p.keyOf(at, t, min(m.Time, at), m.Series.ID)
+	k.prepaid = prepaid
+	return k
+}
+
+// MonthOfMetered returns the month of the lines of m, which is recorded at at.
+func (p *Plane) MonthOfMetered(at types.Time, m *Metered) types.Time {
+	return MonthOf(p.windowAt(min(m.Time, at)).From).From
 }

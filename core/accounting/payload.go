@@ -14,7 +14,7 @@ const (
 	kindUsage                   // events of one row
 	kindSlice                   // a slice was sealed
 	kindMetered                 // usage of one row that the node counted itself
-	kindPaid                    // lines after a payment; the report and the usage follow in the frame
+	kindPaid                    // lines after usage or a payment; what was recorded follows in the frame
 	kindLineClosed              // no usage of the month of a line can be recorded any more
 	numKinds
 )

@@ -48,13 +48,15 @@ func (u *RequestUsage) Bytes() int {
 	return u.n * (recordPrefix + usagePrefix + MaxDimension + MaxLabels + 16)
 }
 
+// Rows are the usage as rows, in the order of RecordMetered.Sort. Their time counts as now.
+func (u *RequestUsage) Rows() []Metered { return u.rows[:u.n] }
+
 // CountRequest counts a request of a tenant in the frame of its effect. It returns false if there is no room: then nothing is
 // counted. A limit of usage is no reason to reject what was decided.
 func (p *Plane) CountRequest(at types.Time, t types.Tenant, u *RequestUsage, f plane.Frame) bool {
-	rows := u.rows[:u.n]
-	if problem, _ := p.checkMetered(at, t, rows); problem != event.None {
+	if problem, _ := p.CheckMetered(at, t, u.Rows(), false); problem != event.None {
 		return false
 	}
-	p.addMetered(at, t, rows, f)
+	p.AddMetered(at, t, u.Rows(), false, f)
 	return true
 }

@@ -201,7 +201,7 @@ func (p Problem) Detail() string {
 		ExportCapacity:      "The limit of lanes, or of quarantined positions, of exports is reached. Nothing was changed.",
 		EventsDeferred:      "Usage events may use three quarters of wallet.idempotency.keys, and these are in use until the index has older keys. No event of the request was recorded.",
 		TooManyEvents:       "The request has more events than a quarter of wallet.idempotency.keys, or three quarters of wallet.idempotency.max_keys_per_tenant. Send fewer events in a request.",
-		PrepaidExceeded:     "The available balance of the account that pays is less than the price of the usage. No event of the request was recorded.",
+		PrepaidExceeded:     "The available balance of the account that pays is less than the price of the usage. The request had no effect.",
 		UploadMoved:         "The upload does not end at Upload-Offset. Ask for its offset and go on there.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]

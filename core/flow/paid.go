@@ -7,6 +7,8 @@
 // If a crash interrupts an upload, the hold expires.
 //
 //	PrepaidEvents ──► transfers of the price ──► usage, and the lines that have paid
+//
+//	request ──► Credit: may its account pay? ──► served ──► PayRequests ──► usage, and transfers of what the lines owe
 package flow
 
 import (

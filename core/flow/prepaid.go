@@ -1,74 +1,14 @@
 package flow
 
 import (
-	"cmp"
-	"errors"
-	"slices"
-	"strconv"
-
 	"macronode/core/accounting"
 	"macronode/core/command"
-	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/plane"
 	"macronode/core/pricing"
 	"macronode/core/types"
 	"macronode/core/wallet"
 )
-
-// Terms are what a prepaid tenant pays for usage, and with which accounts. They do not change.
-type Terms struct {
-	prices      pricing.List
-	list        accounting.Digest
-	payer       types.Name
-	beneficiary types.Name
-	ids         []types.NameHash // of the prices
-	assets      []types.Name
-	assetOf     []uint16 // of each price, its place in assets
-}
-
-// ErrPerWindow reports a price that a prepaid tenant cannot have.
-var ErrPerWindow = errors.New("flow: a flat price for each window has no prepaid line")
-
-// NewTerms returns the terms of valid prices. Payer and beneficiary are two accounts of the tenant. Its error is
-// ErrPerWindow.
-func NewTerms(prices pricing.List, payer, beneficiary string) (*Terms, error) {
-	name := func(s string) types.Name { return types.Name{ID: digest.Name([]byte(s)), Text: []byte(s)} }
-	t := &Terms{prices: prices, list: prices.Digest(), payer: name(payer), beneficiary: name(beneficiary)}
-	for i := range prices {
-		p := &prices[i]
-		if p.PerWindow {
-			return nil, ErrPerWindow
-		}
-		at := slices.IndexFunc(t.assets, func(n types.Name) bool { return string(n.Text) == p.Asset })
-		if at < 0 {
-			at = len(t.assets)
-			t.assets = append(t.assets, name(p.Asset))
-		}
-		t.ids, t.assetOf = append(t.ids, LineID(p)), append(t.assetOf, uint16(at))
-	}
-	return t, nil
-}
-
-// Asset returns the asset of a shortfall.
-func (t *Terms) Asset(s event.Shortfall) string { return string(t.assets[s.Asset-1].Text) }
-
-// String describes the accounts and the digest of the price list.
-func (t *Terms) String() string {
-	return string(t.payer.Text) + " pays " + string(t.beneficiary.Text) + " by " + t.list.String()
-}
-
-// Payer returns the account that pays.
-func (t *Terms) Payer() string { return string(t.payer.Text) }
-
-// LineID identifies the line of a price: it covers what the price is for, but not how much it is.
-func LineID(p *pricing.Price) types.NameHash {
-	b := []byte("line\x00" + p.Name + "\x00" + p.Dimension + "\x00" + p.Asset)
-	for _, l := range p.Labels {
-		b = append(append(append(append(b, 0), l.Name...), '='), l.Value...)
-	}
-	return digest.Name(b)
-}
 
 // PrepaidEvents records usage events and pays for them, or does neither. Its problems are those of RecordEvents and of
 // a transfer, and PrepaidExceeded, with the shortfall, if the available balance of the payer is less than the price.
@@ -98,7 +38,12 @@ func (c *PrepaidEvents) ValidateFields() error {
 	if err := c.RecordEvents.ValidateFields(); err != nil {
 		return err
 	}
-	if c.Terms == nil || len(c.Key.Text) == 0 || len(c.Key.Text) > MaxTransferKey || len(c.prices) != len(c.Events) || len(c.keys) != len(c.Terms.assets) {
+	return checkTerms(c.Terms, c.Key, c.keys, len(c.prices) == len(c.Events))
+}
+
+// checkTerms returns ErrKey unless a command with a key has its terms and was sealed.
+func checkTerms(t *Terms, key types.Name, keys []types.Name, isSealed bool) error {
+	if t == nil || !isSealed || len(key.Text) == 0 || len(key.Text) > MaxTransferKey || len(keys) != len(t.assets) {
 		return ErrKey
 	}
 	return nil
@@ -110,45 +55,29 @@ func (c *PrepaidEvents) Seal() error {
 	if err := c.RecordEvents.SealPrepaid(); err != nil {
 		return err
 	}
-	c.keys, c.prices = make([]types.Name, len(c.Terms.assets)), make([]uint64, len(c.Events))
-	for i := range c.keys {
-		text := strconv.AppendInt(append(slices.Clone(c.Key.Text), '.'), int64(i), 10)
-		c.keys[i] = types.Name{ID: digest.Name(text), Text: text}
-	}
+	c.keys, c.prices = c.Terms.keys(c.Key), make([]uint64, len(c.Events))
 	for i := range c.Events {
 		s := &c.Events[i].Series
-		for j := range c.Terms.prices {
-			if p := &c.Terms.prices[j]; p.Dimension == string(s.Dimension) && p.Matches(s.Labels) {
-				c.prices[i] |= 1 << j
-			}
-		}
+		c.prices[i] = c.Terms.pricesOf(string(s.Dimension), s.Labels)
 	}
 	return nil
 }
 
-// A charge is a line with the usage of a command.
-type charge struct {
-	accounting.LineChange
-	price int
-	isNew bool // the line
-}
-
-// Prepaid decides PrepaidEvents. It stands in the place of the accounting plane, which authorizes them.
+// Prepaid decides PrepaidEvents and PayRequests. It stands in the place of the accounting plane, which authorizes them.
 //
-//	check events ──► add them to lines ──► price ──► compare with the balance ──► transfers ──► lines, report, usage
+//	check usage ──► add it to lines ──► price ──► compare with the balance ──► transfers ──► lines, report, usage
 type Prepaid struct {
 	*accounting.Plane
 	wallet  *wallet.Wallet
-	request event.Request                   // scratch
-	charges []charge                        // scratch
-	last    [pricing.MaxPrices]int          // scratch: of each price, the charge that was used last, plus one
-	lines   []accounting.LineChange         // scratch
-	due     [pricing.MaxPrices]types.Amount // scratch: of each asset
+	request event.Request // scratch
+	bill    bill          // scratch
 }
 
-// Over returns p as the plane that decides c, over the planes of a state: nil if c is not PrepaidEvents.
+// Over returns p as the plane that decides c, over the planes of a state: nil if c has no terms.
 func (p *Prepaid) Over(c command.Command, usage plane.Plane, w *wallet.Wallet) plane.Plane {
-	if _, ok := c.(*PrepaidEvents); !ok {
+	switch c.(type) {
+	case *PrepaidEvents, *PayRequests:
+	default:
 		return nil
 	}
 	p.Plane, _ = usage.(*accounting.Plane)
@@ -158,13 +87,21 @@ func (p *Prepaid) Over(c command.Command, usage plane.Plane, w *wallet.Wallet) p
 	return p
 }
 
-// Cost is that of the events, the lines and a transfer in each asset.
-func (p *Prepaid) Cost(c command.Command) command.Cost {
-	in := c.(*PrepaidEvents)
-	cost := p.Plane.Cost(&in.RecordEvents)
-	cost.Bytes += accounting.LineBytes(len(in.Terms.prices))
-	for i := range in.keys {
-		p.prepare(in, i)
+// Cost is that of the usage, the lines and a transfer in each asset.
+func (p *Prepaid) Cost(c command.Command) (cost command.Cost) {
+	var (
+		terms *Terms
+		keys  []types.Name
+	)
+	switch in := c.(type) {
+	case *PrepaidEvents:
+		cost, terms, keys = p.Plane.Cost(&in.RecordEvents), in.Terms, in.keys
+	case *PayRequests:
+		cost, terms, keys = p.Plane.Cost(&in.RecordMetered), in.Terms, in.keys
+	}
+	cost.Bytes += accounting.LineBytes(len(terms.prices))
+	for i := range keys {
+		p.prepare(c.Head(), terms, keys, i)
 		money := p.wallet.Cost(&p.request)
 		cost.Rows += money.Rows
 		cost.Bytes += money.Bytes
@@ -173,110 +110,50 @@ func (p *Prepaid) Cost(c command.Command) command.Cost {
 }
 
 // prepare makes the request of the transfer in an asset, without its amount.
-func (p *Prepaid) prepare(in *PrepaidEvents, asset int) {
-	p.request = event.Request{Header: command.Header{Ticket: in.Ticket, Caller: in.Caller, Tenant: in.Tenant, Key: in.keys[asset]},
-		Item: event.Item{Op: event.Transfer, From: in.Terms.payer, To: in.Terms.beneficiary, Asset: in.Terms.assets[asset]}}
+func (p *Prepaid) prepare(h *command.Header, t *Terms, keys []types.Name, asset int) {
+	p.request = event.Request{Header: command.Header{Ticket: h.Ticket, Caller: h.Caller, Tenant: h.Tenant, Key: keys[asset]},
+		Item: event.Item{Op: event.Transfer, From: t.payer, To: t.beneficiary, Asset: t.assets[asset]}}
 }
 
-// Decide records the events of c and pays for them, or sets the problem of reply.
+// Decide records the usage of c and pays for it, or sets the problem of reply.
 func (p *Prepaid) Decide(at types.Time, c command.Command, f plane.Frame, reply *event.Reply) {
-	in := c.(*PrepaidEvents)
+	switch in := c.(type) {
+	case *PrepaidEvents:
+		p.payEvents(at, in, f, reply)
+	case *PayRequests:
+		p.payRequests(at, in, f, reply)
+	default:
+		reply.Problem = event.BadRequest
+	}
+}
+
+func (p *Prepaid) payEvents(at types.Time, in *PrepaidEvents, f plane.Frame, reply *event.Reply) {
 	d := p.Plane.CheckPrepaid(at, &in.RecordEvents, f, reply)
 	if reply.Problem != event.None {
 		return
 	}
-	p.addUsage(in, &d)
-	if reply.Problem = p.price(in); reply.Problem != event.None {
+	b := &p.bill
+	b.begin(p.Plane, in.Tenant, in.Terms)
+	for i := range in.Events {
+		if month, ok := d.IsNew(i); ok {
+			b.add(in.prices[i], month, in.Events[i].Value)
+		}
+	}
+	if reply.Problem = b.price(); reply.Problem != event.None {
 		return
 	}
-	if reply.Shortage = d.LineShortage(p.newLines()); reply.Shortage.Limit != event.NoLimit {
+	if reply.Shortage = p.Plane.LineShortage(b.newLines()); reply.Shortage.Limit != event.NoLimit {
 		reply.Problem = event.UsageCapacity
 		return
 	}
-	if reply.Shortfall = p.shortfall(at, in); reply.Shortfall.Asset > 0 {
+	if reply.Shortfall = b.shortfall(at, p.wallet); reply.Shortfall.Asset > 0 {
 		reply.Problem = event.PrepaidExceeded
 		return
 	}
 	if p.pay(at, in, f, reply); reply.Problem != event.None {
 		return
 	}
-	d.Record(in.Terms.list, p.sortedLines(), f, reply)
-}
-
-// addUsage adds the new events to the lines of their prices and months.
-func (p *Prepaid) addUsage(in *PrepaidEvents, d *accounting.Prepaid) {
-	p.charges, p.last = p.charges[:0], [pricing.MaxPrices]int{}
-	for i := range in.Events {
-		month, ok := d.IsNew(i)
-		if !ok || in.prices[i] == 0 {
-			continue
-		}
-		for j := range in.Terms.prices {
-			if in.prices[i]>>j&1 == 1 {
-				c := p.charge(in, j, month)
-				c.Units, _ = c.Units.Add(types.MinorUnits(in.Events[i].Value)) // 2^64 events do not overflow it
-			}
-		}
-	}
-}
-
-// charge returns the charge of a price and a month. Events of one price mostly have the same month as the one before.
-func (p *Prepaid) charge(in *PrepaidEvents, price int, month types.Time) *charge {
-	at := p.last[price] - 1
-	if at < 0 || p.charges[at].Month != month {
-		at = slices.IndexFunc(p.charges, func(c charge) bool { return c.price == price && c.Month == month })
-	}
-	if at < 0 {
-		k := accounting.LineKey{Tenant: in.Tenant, Price: in.Terms.ids[price], Month: month}
-		was, exists := p.Plane.Line(k)
-		at = len(p.charges)
-		p.charges = append(p.charges, charge{accounting.LineChange{LineKey: k, Line: was}, price, !exists})
-	}
-	p.last[price] = at + 1
-	return &p.charges[at]
-}
-
-// price computes what is due in each asset. What is paid above the price is kept as credit.
-func (p *Prepaid) price(in *PrepaidEvents) event.Problem {
-	p.due = [pricing.MaxPrices]types.Amount{}
-	for i := range p.charges {
-		c := &p.charges[i]
-		costs, err := in.Terms.prices[c.price].Amount(pricing.Quantity{Units: c.Units, Windows: 1})
-		if err != nil {
-			return event.AmountLimitExceeded
-		}
-		if !c.Paid.Less(costs) {
-			continue
-		}
-		more, _ := costs.Sub(c.Paid)
-		due, ok := &p.due[in.Terms.assetOf[c.price]], false
-		if *due, ok = due.Add(more); !ok {
-			return event.AmountLimitExceeded
-		}
-		c.Paid = costs
-	}
-	return event.None
-}
-
-func (p *Prepaid) newLines() (n int) {
-	for i := range p.charges {
-		if p.charges[i].isNew {
-			n++
-		}
-	}
-	return n
-}
-
-// shortfall returns what the payer lacks in the first asset of which it has too little.
-func (p *Prepaid) shortfall(at types.Time, in *PrepaidEvents) event.Shortfall {
-	for i := range in.Terms.assets {
-		has, held, _ := p.wallet.Balance(at, in.Tenant, in.Terms.payer.ID, in.Terms.assets[i].ID)
-		available, _ := has.Sub(held)
-		if missing, _ := p.due[i].Sub(available); available.Less(p.due[i]) {
-			return event.Shortfall{Asset: uint16(i + 1), Amount: missing}
-		}
-	}
-	return event.Shortfall{}
+	d.Record(in.Terms.list, b.changes(), f, reply)
 }
 
 // pay makes the transfers, or none of them and sets the problem of reply. If the payer has more expired holds than a step
@@ -285,17 +162,15 @@ func (p *Prepaid) pay(at types.Time, in *PrepaidEvents, f plane.Frame, reply *ev
 	f.Savepoint()
 	made := 0
 	for i := range in.Terms.assets {
-		if p.due[i].IsZero() {
+		if p.bill.due[i].IsZero() {
 			continue
 		}
-		p.prepare(in, i)
-		_, _, p.request.Nonce = p.wallet.Balance(at, in.Tenant, in.Terms.payer.ID, in.Terms.assets[i].ID)
-		p.request.Amount = p.due[i]
-		if decideMoney(p.wallet, &p.request, at, f, reply); reply.Problem == event.None {
+		p.transfer(at, &in.Header, in.Terms, in.keys, i, p.bill.due[i], f, reply)
+		if reply.Problem == event.None {
 			made++
 			continue
 		}
-		if reply.Position = (types.Position{}); reply.Problem != event.Busy || made > 0 {
+		if reply.Problem != event.Busy || made > 0 {
 			f.Undo()
 			return
 		}
@@ -304,14 +179,15 @@ func (p *Prepaid) pay(at types.Time, in *PrepaidEvents, f plane.Frame, reply *ev
 	f.Commit()
 }
 
-// sortedLines returns the lines of the charges in the order of price and month.
-func (p *Prepaid) sortedLines() []accounting.LineChange {
-	p.lines = p.lines[:0]
-	for i := range p.charges {
-		p.lines = append(p.lines, p.charges[i].LineChange)
+// transfer moves an amount of an asset from the payer to the beneficiary, and notes that in the lines. Or it sets the problem of
+// reply; the caller decides whether to undo what the step has recorded.
+func (p *Prepaid) transfer(at types.Time, h *command.Header, t *Terms, keys []types.Name, asset int, amount types.Amount, f plane.Frame, reply *event.Reply) {
+	p.prepare(h, t, keys, asset)
+	_, _, p.request.Nonce = p.wallet.Balance(at, h.Tenant, t.payer.ID, t.assets[asset].ID)
+	p.request.Amount = amount
+	if decideMoney(p.wallet, &p.request, at, f, reply); reply.Problem != event.None {
+		reply.Position = types.Position{}
+		return
 	}
-	slices.SortFunc(p.lines, func(a, b accounting.LineChange) int {
-		return cmp.Or(slices.Compare(a.Price[:], b.Price[:]), cmp.Compare(a.Month, b.Month))
-	})
-	return p.lines
+	p.bill.pay(asset, amount)
 }

@@ -5,7 +5,6 @@ import (
 
 	"macronode/core/command"
 	"macronode/core/event"
-	"macronode/core/flow"
 	"macronode/core/idempotency"
 	"macronode/core/plane"
 	"macronode/core/record"
@@ -162,7 +161,7 @@ func (n *Node) decide(now types.Now, at types.Time, p plane.Plane, c command.Com
 	n.frame = frame{node: n, now: now, at: at, out: out}
 	p.Decide(at, c, &n.frame, reply)
 	if n.hasEffect(c, reply) {
-		reply.Counted = flow.CountRequest(at, n.state.Plane(types.PlaneAccounting), c.Head(), &n.frame)
+		reply.Counted = n.prepaid.CountRequest(at, n.state.Plane(types.PlaneAccounting), c.Head(), &n.frame)
 	}
 	n.frame = frame{}
 	if upto, any := n.state.Idempotency.Evictable(at, n.indexed, types.MaxForgottenPerRequest); any && n.frameOpen && !n.clock.Untrusted() {

@@ -7,6 +7,7 @@ import (
 	"macronode/adapters/services"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/types"
 )
 
@@ -20,7 +21,9 @@ func (s *Server) newMetering() *metering.Recorder {
 		Execute: func(ctx context.Context, c command.Command) (event.Reply, bool) {
 			return s.dispatcher.Execute(ctx, types.ClassInternal, c)
 		},
-		Ended: func(o metering.Outcome, requests uint64) { meter.Metered(string(o), requests) }})
+		Ended:   func(o metering.Outcome, requests uint64) { meter.Metered(string(o), requests) },
+		Prepaid: func() map[types.Tenant]*flow.Terms { return s.applied.Load().Face.Prepaid },
+		Read:    s.store.readModel.ReadBooks, Now: func() types.Time { return s.inbox.status().At }})
 }
 
 // meteredWaiting returns the number of requests that are metered and not recorded yet.

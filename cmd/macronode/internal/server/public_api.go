@@ -36,7 +36,7 @@ func (s *Server) makeAPI() {
 		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
 	c.Authenticated = httpserver.MarkAuthenticated
 	if s.metering != nil {
-		c.Metered = s.metering.Count
+		c.Metering = s.metering
 	}
 	a := httpapi.New(c)
 	s.api.Store(a)

@@ -9,6 +9,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/record"
 	"macronode/core/types"
 )
@@ -87,7 +88,7 @@ func init() {
 	causes["metered_requests_waiting"] = func(m *metered, _ []string) (float64, testkit.Moves) {
 		m.metering = metering.New(metering.Config{Window: time.Minute})
 		for range 3 {
-			m.metering.Count(accounting.Request{Tenant: 1, At: types.Time(time.Now().UnixMilli()), Service: "gateway", Method: "get", Route: "r"})
+			m.metering.Count(accounting.Request{Tenant: 1, At: types.Time(time.Now().UnixMilli()), Service: "gateway", Method: "get", Route: "r"}, flow.Reservation{})
 		}
 		return 3, nil
 	}

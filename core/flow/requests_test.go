@@ -1,0 +1,338 @@
+package flow_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/accounting"
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/flow"
+	"macronode/core/pricing"
+	"macronode/core/types"
+)
+
+// pending is a request that is not recorded yet.
+type pending struct {
+	accounting.Request
+	list int // of the terms that it reserved by
+	of   flow.Reservation
+}
+
+// usage is what a request counts as.
+func (p *pending) usage(b *budget) (all []accounting.Event) {
+	labels := []accounting.Label{{Name: "service", Value: p.Service}, {Name: "method", Value: p.Method}, {Name: "route", Value: p.Route}}
+	requests := uint64(1)
+	if p.InFrame {
+		requests = 0
+	}
+	for _, d := range []struct {
+		dimension string
+		value     uint64
+	}{{"requests", requests}, {"bytes_in", p.In}, {"bytes_out", p.Out}} {
+		s, err := accounting.NewSeries(d.dimension, labels)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if d.value > 0 {
+			all = append(all, accounting.Event{Series: s, Value: d.value, Time: p.At})
+		}
+	}
+	return all
+}
+
+// crash forgets the requests that are not recorded.
+func (b *budget) crash() {
+	b.credit, b.open, b.finished = flow.NewCredit(), nil, nil
+}
+
+func (b *budget) books() flow.Books {
+	return flow.Books{Usage: b.view.Plane(types.PlaneAccounting).(*accounting.Plane), Wallet: b.view.Wallet}
+}
+
+// fresh returns usage of requests under names of its own, by the list in force.
+func (b *budget) fresh(of []accounting.Event) map[string]used {
+	fresh := map[string]used{}
+	for _, e := range of {
+		b.serial++
+		fresh[fmt.Sprint("metered-", b.serial)] = used{e, b.list}
+	}
+	return fresh
+}
+
+// arrears returns what is due in each asset with more usage, and of all lines of the list. It knows nothing of the lines.
+func (b *budget) arrears(more map[string]used) (due map[string]uint64, lines map[account]uint64) {
+	due, lines = map[string]uint64{}, map[account]uint64{}
+	all := maps.Clone(b.events)
+	maps.Copy(all, more)
+	for i := range lists[b.list] {
+		p := &lists[b.list][i]
+		for m, units := range monthsOf(all, p) {
+			a := account{p.Name, m}
+			lines[a] = max(b.paid[a], costs(p, units))
+			due[p.Asset] += lines[a] - b.paid[a]
+		}
+	}
+	return due, lines
+}
+
+// begin begins a request, if the payer can pay for it and for all that is not paid yet.
+func (b *budget) begin(t *rapid.T) {
+	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at(), Service: rapid.SampledFrom([]string{"shop", "other"}).Draw(t, "service"), Method: "get", Route: "r",
+		In: uint64(rapid.IntRange(0, 4).Draw(t, "declared"))}, list: b.list}
+	all := p.usage(b)
+	for _, o := range append(append([]*pending{}, b.open...), b.finished...) {
+		if o.list == b.list {
+			o := *o
+			o.At = b.at() // what is not recorded is of the current month
+			all = append(all, o.usage(b)...)
+		}
+	}
+	due, _ := b.arrears(b.fresh(all))
+	want, missing := b.judge(due)
+	if !p.hasPrice(b) {
+		want, missing = event.None, event.Shortfall{}
+	}
+	of, why, lacks := b.credit.Reserve(&p.Request, b.terms[b.list], b.books())
+	b.expect("request", why, want)
+	if lacks != missing {
+		b.Fatalf("missing %+v, want %+v", lacks, missing)
+	}
+	if of.IsZero() != (want != event.None || !p.hasPrice(b)) {
+		b.Fatalf("reserved nothing: %v", of.IsZero())
+	}
+	if why == event.None {
+		p.of = of
+		b.open = append(b.open, p)
+	}
+}
+
+// hasPrice reports whether anything of a request has a price of the list in force.
+func (p *pending) hasPrice(b *budget) bool {
+	all := *p
+	all.In, all.Out = 1, 1
+	for _, e := range all.usage(b) {
+		for i := range lists[b.list] {
+			if u := (used{e, b.list}); u.hasPrice(&lists[b.list][i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// end ends a request. It counts, or was not served.
+func (b *budget) end(t *rapid.T) {
+	if len(b.open) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(b.open)-1).Draw(t, "request")
+	p := b.open[i]
+	b.open = append(b.open[:i:i], b.open[i+1:]...)
+	if rapid.IntRange(0, 3).Draw(t, "served") == 0 {
+		b.credit.End(p.of, 0, 0, 0)
+		return
+	}
+	p.At, p.In, p.Out = b.at(), uint64(rapid.IntRange(0, 5).Draw(t, "in")), uint64(rapid.IntRange(0, 5).Draw(t, "out"))
+	b.credit.End(p.of, 1, p.In, p.Out)
+	b.finished = append(b.finished, p)
+}
+
+// flush records the requests that have ended, and pays what the payer has.
+func (b *budget) flush(*rapid.T) {
+	in := accounting.RecordMetered{Header: command.Header{Ticket: 1, Tenant: 1}}
+	var all []accounting.Event
+	for _, p := range b.finished {
+		all = append(all, p.usage(b)...)
+	}
+	for _, e := range all {
+		in.Metered = append(in.Metered, accounting.Metered{Series: e.Series, Time: e.Time, Count: accounting.Count{Value: e.Value, Events: 1}})
+	}
+	in.Sort()
+	fresh := b.fresh(all)
+	due, lines := b.arrears(fresh)
+	payable := !b.frozen && (min(due["EUR"], b.funds["EUR"]-b.held["EUR"]) > 0 || min(due["USD"], b.funds["USD"]) > 0)
+	if len(all) == 0 {
+		if got := b.credit.HasPayable(b.at(), 1, b.terms[b.list], b.books()); got != payable {
+			b.Fatalf("has payable arrears: %v, want %v", got, payable)
+		}
+	}
+	want := event.None
+	if len(b.paid)+newLines(b.paid, lines) > b.most {
+		want = event.UsageCapacity
+	}
+	c := &flow.PayRequests{RecordMetered: in, Terms: b.terms[b.list], Key: b.key()}
+	c.Seal()
+	b.credit.Take()
+	frames := b.frames
+	r := b.execute(c)
+	b.expect("flush", r.Problem, want)
+	b.credit.Recorded(func(types.Tenant) bool { return r.Problem != event.None })
+	if recorded := b.frames > frames; recorded != (want == event.None && (len(all) > 0 || payable)) || recorded != (r.Position.LSN > 0) {
+		b.Fatalf("recorded %v at %v", recorded, r.Position)
+	}
+	if want == event.None {
+		b.finished = nil
+		maps.Copy(b.events, fresh)
+		b.settle(due, lines)
+		b.seen["arrears"] = b.seen["arrears"] || len(all) == 0 && payable
+	}
+	b.compare()
+}
+
+// settle pays what is due, at most what the payer has. Which line is paid first is free.
+func (b *budget) settle(due map[string]uint64, lines map[account]uint64) {
+	moved := map[string]uint64{}
+	usage := b.books().Usage
+	for a, most := range lines {
+		p := priceOf(a.price)
+		l, _ := usage.Line(accounting.LineKey{Tenant: 1, Price: flow.LineID(p), Month: monthOf(a)})
+		if l.Paid.Hi > 0 || l.Paid.Lo < b.paid[a] || l.Paid.Lo > most {
+			b.Fatalf("line %s of %s has paid %v, before %d, at most %d", a.price, a.month, l.Paid, b.paid[a], most)
+		}
+		moved[p.Asset] += l.Paid.Lo - b.paid[a]
+		b.paid[a] = l.Paid.Lo
+	}
+	for _, asset := range [...]string{"EUR", "USD"} {
+		want := min(due[asset], b.funds[asset]-b.held[asset])
+		if b.frozen {
+			want = 0
+		}
+		if moved[asset] != want {
+			b.Fatalf("lines were paid %d %s, want %d", moved[asset], asset, want)
+		}
+		b.funds[asset] -= want
+		b.earned[asset] += want
+		b.seen["paid in part"] = b.seen["paid in part"] || want > 0 && want < due[asset]
+	}
+}
+
+// write is a request that counts in the frame of its effect.
+func (b *budget) write(t *rapid.T) {
+	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at() + 1, Service: "shop", Method: "post", Route: "issue", In: uint64(rapid.IntRange(0, 4).Draw(t, "in"))}}
+	fresh := b.fresh(p.usage(b))
+	in := &event.Request{Header: b.head(), Item: event.Item{Op: event.Issue, To: name(usagePayer), Asset: name("EUR"), Amount: types.MinorUnits(1)}}
+	in.Key = b.key()
+	in.Seal(nil)
+	in.Usage = flow.NewRequestUsage(&p.Request, b.terms[b.list])
+	if b.step(in); b.reply.Problem != event.None {
+		b.Fatal(b.reply.Problem.Code())
+	}
+	b.funds["EUR"]++
+	added := map[account]uint64{}
+	for i := range lists[b.list] {
+		price := &lists[b.list][i]
+		for m := range monthsOf(fresh, price) {
+			a := account{price.Name, m}
+			added[a] = b.paid[a]
+		}
+	}
+	counts := len(b.paid)+newLines(b.paid, added) <= b.most
+	if b.reply.Counted != counts {
+		b.Fatalf("counted %v, want %v", b.reply.Counted, counts)
+	}
+	if counts {
+		maps.Copy(b.events, fresh)
+		maps.Copy(b.paid, added)
+		b.seen["counted in its frame"] = true
+	}
+	b.compare()
+}
+
+// freeze freezes the payer, or ends that.
+func (b *budget) freeze(*rapid.T) {
+	in := &event.Request{Header: b.head(), Item: event.Item{Op: event.Freeze, From: name(usagePayer)}}
+	if b.funds["EUR"]+b.funds["USD"] == 0 {
+		return // the account may not exist
+	}
+	if b.frozen {
+		in.Op = event.Unfreeze
+	}
+	in.Caller = keys[0].ID
+	in.Key = b.key()
+	in.Seal(nil)
+	if b.step(in); b.reply.Problem != event.None {
+		b.Fatal(b.reply.Problem.Code())
+	}
+	b.frozen = !b.frozen
+}
+
+// TestPrepaidRequestsAgreeWithModel: a request is served only if the payer can pay for it and for all that is not paid; what
+// was served is recorded whatever the payer has, and paid as soon as it has money. No balance is negative, and the sum of
+// the transfers is what the lines have paid.
+func TestPrepaidRequestsAgreeWithModel(t *testing.T) {
+	seen := map[string]bool{}
+	wanted := []string{"request ", "request insufficient_funds", "request account_frozen", "flush ", "flush usage_capacity", "arrears", "paid in part", "counted in its frame",
+		"report ", "report insufficient_funds", "report account_frozen", "credit", "prepaid slice"}
+	checkUntilSeen(t, seen, wanted, func(t *rapid.T) {
+		l := limits()
+		l.Planes[1] = accounting.Spec(accounting.Limits{Rows: 400, Streams: 8, Tenants: 2, TenantRow: 400, TenantDim: 8, Lines: 4, Window: window, Grace: grace})
+		b := newBudgetOf(t, seen, l)
+		b.most = 4
+		t.Repeat(map[string]func(*rapid.T){"issue": b.pay, "hold": b.hold, "begin": b.begin, "begin another": b.begin, "end": b.end, "flush": b.flush, "write": b.write, "freeze": b.freeze,
+			"report": b.report, "change list": b.changeList, "restart": b.restart, "wait": b.wait})
+	})
+}
+
+// TestMostRequestsFit: the frame of the largest command has the records and bytes that were reserved for it, and a step in the
+// steady state allocates nothing.
+func TestMostRequestsFit(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		l := limits()
+		l.Ledger.Holdings, l.Ledger.TenantHoldings, l.Ledger.Assets, l.Ledger.TenantAssets = 200, 200, 65, 65
+		l.Planes[1] = accounting.Spec(accounting.Limits{Rows: 2000, Streams: 2, Tenants: 2, TenantRow: 2000, TenantDim: 2, Lines: 500, Window: window, Grace: grace})
+		b := newBudgetOf(t, map[string]bool{}, l)
+		var prices pricing.List
+		for i := range pricing.MaxPrices {
+			asset := fmt.Sprint("ASSET", i)
+			b.give(asset, 1<<30)
+			prices = append(prices, pricing.Price{Name: asset, Dimension: "requests", Asset: asset, Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}})
+		}
+		terms, err := flow.NewTerms(prices, usagePayer, usageRevenue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := func() *flow.PayRequests {
+			c := &flow.PayRequests{RecordMetered: accounting.RecordMetered{Header: command.Header{Ticket: 1, Tenant: 1}}, Terms: terms, Key: b.key()}
+			for i := range accounting.MaxMetered {
+				s, err := accounting.NewSeries("requests", []accounting.Label{{Name: "route", Value: fmt.Sprintf("/%063d", i)}, {Name: "subject", Value: fmt.Sprintf("%064d", i)}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Metered = append(c.Metered, accounting.Metered{Series: s, Time: b.at(), Count: accounting.Count{Value: 1, Events: 1}})
+			}
+			c.Sort()
+			c.Seal()
+			return c
+		}
+		c := command()
+		cost := (&flow.Prepaid{}).Over(c, b.books().Usage, b.view.Wallet).Cost(c)
+		b.size = 0
+		if r := b.execute(c); r.Problem != event.None {
+			t.Fatal(r.Problem.Code())
+		}
+		if b.size > cost.Bytes || cost.Rows != pricing.MaxPrices {
+			t.Fatalf("%d bytes of %d, %d rows", b.size, cost.Bytes, cost.Rows)
+		}
+		var steps []event.Event
+		for range 8 {
+			steps = append(steps, &event.Execute{Command: command()})
+		}
+		next := func() {
+			b.out.Reset()
+			b.node.Step(b.now, steps[0], &b.out)
+			steps = steps[1:]
+			if len(b.out.Frames) != 1 {
+				t.Fatal("no frame")
+			}
+		}
+		next()
+		next()
+		if n := testing.AllocsPerRun(4, next); n != 0 {
+			t.Fatalf("%v allocations a step", n)
+		}
+	})
+}
