@@ -45,6 +45,17 @@ type unpaid struct {
 // units are units of each price.
 type units [pricing.MaxPrices]types.Amount
 
+// addTo adds all of u to the lines of a month.
+func (u *unpaid) addTo(b *bill, month types.Time) {
+	for price := range u.terms.prices {
+		for _, n := range [...]types.Amount{u.inProgress[price], u.counted[price], u.flushing[price]} {
+			if !n.IsZero() {
+				b.addAmount(price, month, n)
+			}
+		}
+	}
+}
+
 // A Reservation is what a request in progress has reserved. The zero value has reserved nothing.
 type Reservation struct {
 	of     *unpaid
@@ -90,27 +101,21 @@ func (c *Credit) Reserve(r *accounting.Request, t *Terms, b Books) (Reservation,
 	if prices == (requestPrices{}) {
 		return Reservation{}, event.None, event.Shortfall{}
 	}
-	u := &unpaid{tenant: r.Tenant, terms: t}
-	at := slices.IndexFunc(c.unpaid, func(o *unpaid) bool { return o.tenant == u.tenant && o.terms == t })
-	if at >= 0 {
-		u = c.unpaid[at]
-	}
 	month := accounting.MonthOf(r.At).From
 	c.bill.begin(b.Usage, r.Tenant, t)
-	for price := range t.prices {
-		for _, n := range [...]types.Amount{u.inProgress[price], u.counted[price], u.flushing[price]} {
-			if !n.IsZero() {
-				c.bill.addAmount(price, month, n)
-			}
-		}
+	at := slices.IndexFunc(c.unpaid, func(u *unpaid) bool { return u.tenant == r.Tenant && u.terms == t })
+	if at >= 0 {
+		c.unpaid[at].addTo(&c.bill, month)
 	}
 	prices.each(1, r.In, 0, func(price int, n types.Amount) { c.bill.addAmount(price, month, n) })
 	if problem, lacks := c.judge(r.At, b); problem != event.None {
 		return Reservation{}, problem, lacks
 	}
 	if at < 0 {
-		c.unpaid = append(c.unpaid, u)
+		at = len(c.unpaid)
+		c.unpaid = append(c.unpaid, &unpaid{tenant: r.Tenant, terms: t})
 	}
+	u := c.unpaid[at]
 	u.requests++
 	prices.each(1, r.In, 0, u.inProgress.add)
 	return Reservation{u, prices, r.In}, event.None, event.Shortfall{}
