@@ -43,6 +43,10 @@ type ObjectClient struct {
 	knows  [len(objectSizes)]held
 
 	Puts, Deletes, Reads, Cut int
+	Removed                   int // of the deletes, those that found an object
+
+	PaidFrom string // the account that pays for requests; empty: they cost nothing
+	Rejected int    // requests that it could not pay for
 }
 
 // NewObjectClient returns a client with a number.
@@ -50,7 +54,20 @@ func NewObjectClient(number uint64) *ObjectClient {
 	return &ObjectClient{bucket: fmt.Sprintf("bucket-%d", number), dice: types.NewRand(number)}
 }
 
+// do sends a request. If it is rejected because it cannot be paid for, the client issues money for a few, and sends it again.
 func (c *ObjectClient) do(ctx context.Context, n *Node, method string, object int) (status int, body []byte, err error) {
+	for {
+		if status, body, err = c.send(ctx, n, method, object); err != nil || status != http.StatusPaymentRequired || c.PaidFrom == "" {
+			return status, body, err
+		}
+		c.Rejected++
+		if err = issue(ctx, n, fmt.Sprint(c.bucket, "-", c.Rejected), c.PaidFrom, 20); err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+func (c *ObjectClient) send(ctx context.Context, n *Node, method string, object int) (status int, body []byte, err error) {
 	var in []byte
 	if method == http.MethodPut {
 		in = content(object)
@@ -109,7 +126,9 @@ func (c *ObjectClient) learn(method string, object int, known held, status int, 
 			return wrong
 		}
 	case method == http.MethodDelete && (there || status == http.StatusNotFound):
-		c.Deletes++
+		if c.Deletes++; there {
+			c.Removed++
+		}
 		c.knows[object] = absent
 		if known != unknown && there != (known == present) {
 			return wrong

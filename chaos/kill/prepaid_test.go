@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"macronode/chaos/kill"
 	"macronode/core/types"
@@ -43,7 +44,7 @@ func TestKillPrepaidUsage(t *testing.T) {
 		}
 		repeats, cut, unknown, rejected, value = repeats+c.Repeats, cut+c.Cut, unknown+c.Unknown, rejected+c.Rejected, value+c.Value
 	}
-	sums, err := kill.SumUsage(t.Context(), n)
+	sums, err := kill.SumUsage(t.Context(), n, "subject", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +65,76 @@ func TestKillPrepaidUsage(t *testing.T) {
 		t.Fatalf("%d repeats, %d cut, %d sent again, %d rejected, %d slices: no load", repeats, cut, unknown, rejected, slices)
 	}
 	t.Logf("%d lives, %d units for as much, %d repeats, %d cut, %d sent again, %d rejected, %d slices", *kills/2+1, value, repeats, cut, unknown, rejected, slices)
+}
+
+// TestKillPrepaidRequests kills the real binary while clients put, read and delete objects, each request for one cent, until the account
+// is empty and they issue more. A request that took effect is counted. At the end all that is counted is paid, and no more: what
+// was due when the node was killed as well.
+func TestKillPrepaidRequests(t *testing.T) {
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const payer, revenue = "usage:prepaid", "usage:revenue"
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set", "accounting.meter_requests=true",
+		"--set", "accounting.flush_interval=100ms",
+		"--set", `accounting.prices=[{"name":"calls","dimension":"requests","labels":{"service":"storage"},"asset":"EUR/2","model":"per_unit","price":"1"}]`,
+		"--set", fmt.Sprintf(`accounting.prepaid=[{"tenant":"default","payer":%q,"beneficiary":%q}]`, payer, revenue)}}
+	var all []*kill.ObjectClient
+	for i := range uint64(6) {
+		c := kill.NewObjectClient(i + 1)
+		c.PaidFrom = payer
+		all = append(all, c)
+	}
+	dice := types.NewRand(*seed)
+	for range *kills/2 + 1 {
+		start(t, n)
+		killUnderLoad(t, n, all, &dice, func() {})
+	}
+	start(t, n)
+	var puts, removed, cut, rejected uint64
+	for _, c := range all {
+		if err := c.Hold(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		puts, removed, cut, rejected = puts+uint64(c.Puts), removed+uint64(c.Removed), cut+uint64(c.Cut), rejected+uint64(c.Rejected)
+	}
+	var (
+		used   kill.UsageSum
+		earned uint64
+	)
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		sums, err := kill.SumUsage(t.Context(), n, "service", "requests")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used, earned = sums["storage"], balance(t, n, revenue); used.Prepaid == used.Value && earned == used.Value {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%+v was used, %d was earned, %d is left", used, earned, balance(t, n, payer))
+		}
+	}
+	if left, issued := balance(t, n, payer), issuedOf(t, n); earned+left != issued {
+		t.Errorf("%d was earned, and %d is left of %d", earned, left, issued)
+	}
+	routes, err := kill.SumUsage(t.Context(), n, "route", "requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for route, effects := range map[string]uint64{"put_object": puts, "delete_object": removed} {
+		if got := routes[route].Value; got < effects || got > effects+cut {
+			t.Errorf("%s took effect %d times, and perhaps %d times more; %d are counted", route, effects, cut, got)
+		}
+	}
+	slices := checkChains(t, n)
+	if output, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, output)
+	}
+	if puts == 0 || removed == 0 || cut == 0 || rejected == 0 || slices == 0 {
+		t.Fatalf("%d puts, %d removed, %d cut, %d rejected, %d slices: no load", puts, removed, cut, rejected, slices)
+	}
+	t.Logf("%d lives, %d puts, %d removed, %d cut, %d rejected, %d requests for as much, %d slices", *kills/2+1, puts, removed, cut, rejected, earned, slices)
 }
 
 // balance returns the balance of an account.

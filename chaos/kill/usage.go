@@ -185,34 +185,42 @@ func (c *UsageClient) send(ctx context.Context, n *Node, b *usageBatch) (got usa
 // refill issues money for a few batches. If its outcome is unknown, the next batch that is rejected issues more.
 func (c *UsageClient) refill(ctx context.Context, n *Node) error {
 	c.refills++
-	status, body, err := n.Post(ctx, "/v1/issue", fmt.Sprint(c.Subject, "-", c.refills), fmt.Sprintf(`{"to":%q,"asset":"EUR/2","amount_minor":"40000"}`, c.PaidFrom))
+	return issue(ctx, n, fmt.Sprint(c.Subject, "-", c.refills), c.PaidFrom, 40_000)
+}
+
+// issue issues cents to an account. A response that is not retryable is an error.
+func issue(ctx context.Context, n *Node, key, to string, amount int) error {
+	status, body, err := n.Post(ctx, "/v1/issue", key, fmt.Sprintf(`{"to":%q,"asset":"EUR/2","amount_minor":"%d"}`, to, amount))
 	if err == nil && status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
-		err = &wrongAnswer{fmt.Sprintf("%s: issue: %d %.200s", c.Subject, status, body)}
+		err = &wrongAnswer{fmt.Sprintf("%s: issue: %d %.200s", key, status, body)}
 	}
 	return err
 }
 
-// A UsageSum is the usage of a subject, as the node sums it.
+// A UsageSum is the usage of a value of a label, as the node sums it.
 type UsageSum struct {
-	Value, Open uint64
-	Events      uint64
+	Value, Open, Prepaid uint64
+	Events               uint64
 }
 
-// SumUsage returns the usage by subject.
-func SumUsage(ctx context.Context, n *Node) (map[string]UsageSum, error) {
+// SumUsage returns the usage by the value of a label: of a dimension, or of all if it is empty.
+func SumUsage(ctx context.Context, n *Node, label, dimension string) (map[string]UsageSum, error) {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
-	status, body, err := n.GetIndexed(ctx, "/v1/usage?group=subject&from="+at(-24*time.Hour)+"&to="+at(time.Hour))
+	query := "/v1/usage?group=" + label + "&from=" + at(-24*time.Hour) + "&to=" + at(time.Hour)
+	if dimension != "" {
+		query += "&dimension=" + dimension
+	}
+	status, body, err := n.GetIndexed(ctx, query)
 	if err != nil || status != http.StatusOK {
 		return nil, fmt.Errorf("usage: %d %.200s, %w", status, body, err)
 	}
 	var page struct {
 		Usage []struct {
-			Labels struct {
-				Subject string `json:"subject"`
-			} `json:"labels"`
-			Value  uint64 `json:"value,string"`
-			Open   uint64 `json:"open,string"`
-			Events uint64 `json:"events"`
+			Labels  map[string]string `json:"labels"`
+			Value   uint64            `json:"value,string"`
+			Open    uint64            `json:"open,string"`
+			Prepaid uint64            `json:"prepaid,string"`
+			Events  uint64            `json:"events"`
 		} `json:"usage"`
 	}
 	if err := json.Unmarshal(body, &page); err != nil {
@@ -220,8 +228,8 @@ func SumUsage(ctx context.Context, n *Node) (map[string]UsageSum, error) {
 	}
 	sums := map[string]UsageSum{}
 	for _, u := range page.Usage {
-		s := sums[u.Labels.Subject]
-		sums[u.Labels.Subject] = UsageSum{s.Value + u.Value, s.Open + u.Open, s.Events + u.Events}
+		s := sums[u.Labels[label]]
+		sums[u.Labels[label]] = UsageSum{s.Value + u.Value, s.Open + u.Open, s.Prepaid + u.Prepaid, s.Events + u.Events}
 	}
 	return sums, nil
 }

@@ -35,7 +35,7 @@ func TestKillUsage(t *testing.T) {
 		}
 		batches, repeats, cut, unknown = batches+c.Batches, repeats+c.Repeats, cut+c.Cut, unknown+c.Unknown
 	}
-	sums, err := kill.SumUsage(t.Context(), n)
+	sums, err := kill.SumUsage(t.Context(), n, "subject", "")
 	if err != nil {
 		t.Fatal(err)
 	}
