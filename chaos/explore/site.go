@@ -66,9 +66,11 @@ const (
 	callCancel                  // of the reservation
 	callReport                  // usage events
 	callPrepaid                 // usage events, paid
+	callMetered                 // requests that the node has metered, paid as far as there is money; without any it pays arrears
+	callIssue                   // of money to the payer
 )
 
-// A call is a request of a script. An event has its number and its units.
+// A call is a request of a script. An event has its number and its units; of metered requests and of money only the units count.
 type call struct {
 	kind   callKind
 	object uint8
@@ -78,7 +80,7 @@ type call struct {
 type siteEvent struct{ id, units uint8 }
 
 func (c call) String() string {
-	what := [...]string{"put of object", "deletion of object", "reservation for object", "paid put of object", "cancellation of", "report of", "prepaid report of"}[c.kind]
+	what := [...]string{"put of object", "deletion of object", "reservation for object", "paid put of object", "cancellation of", "report of", "prepaid report of", "metered requests of", "issue of"}[c.kind]
 	if len(c.events) > 0 {
 		return fmt.Sprintf("%s %v", what, c.events)
 	}
@@ -102,6 +104,7 @@ type SitePlan struct {
 type siteShared struct {
 	plan    SitePlan
 	config  node.Config
+	prices  pricing.List
 	terms   *flow.Terms
 	empty   *entry
 	entries int
@@ -126,11 +129,13 @@ const (
 	siteCorrected              // and corrected
 	siteAcknowledged           // a power loss after an acknowledgement
 	siteKept                   // a paid put of an object that is stored already
+	siteOwes                   // metered requests are recorded without all of their price
+	siteSettled                // and it is paid later
 	siteSights
 )
 
 func (s siteSight) String() string {
-	return [siteSights]string{"done", "rejected", "unpaid", "retried", "lost", "tail", "expired", "sealed", "corrected", "acknowledged", "kept"}[s]
+	return [siteSights]string{"done", "rejected", "unpaid", "retried", "lost", "tail", "expired", "sealed", "corrected", "acknowledged", "kept", "owes", "settled"}[s]
 }
 
 // fail records the first violated rule of the current action.
@@ -170,7 +175,7 @@ func newSiteShared(p SitePlan) *siteShared {
 	if err != nil {
 		h.fail("terms: %w", err)
 	}
-	h.terms = terms
+	h.prices, h.terms = prices, terms
 	h.view = h.fresh()
 	h.empty = &entry{state: h.view.Hash()}
 	return h

@@ -147,7 +147,11 @@ func (w *Site) ask(i int) {
 	before, books := w.last, w.last.books
 	problem, changes := books.decide(h, w.now.Wall, u, c)
 	u.state, u.want, u.frame = waiting, problem, nil
-	w.step(&event.Execute{Command: w.command(i, c)}, books)
+	if in := w.command(i, c); c.kind == callIssue {
+		w.step(in.(*event.Request), books)
+	} else {
+		w.step(&event.Execute{Command: in}, books)
+	}
 	if changes {
 		if u.frame = w.last; w.last == before {
 			h.fail("P1: %v records nothing", c)
@@ -185,12 +189,21 @@ func (w *Site) command(i int, c call) command.Command {
 		r.Header.Key = key
 		r.Seal()
 		return r
-	case callReport, callPrepaid:
+	case callIssue:
+		in := &event.Request{Header: head, Item: event.Item{Op: event.Issue, To: name(sitePayer), Asset: name(siteAsset), Amount: types.MinorUnits(c.units())}}
+		in.Key = key
+		in.Seal(nil)
+		return in
+	case callReport, callPrepaid, callMetered:
 	}
 	report := accounting.RecordEvents{Header: head}
 	series, err := accounting.NewSeries("requests", nil)
 	for n, e := range c.events {
 		report.Events = append(report.Events, accounting.Event{Source: "site", ID: fmt.Sprint(e.id), Series: series, Value: uint64(e.units), Time: begin, Place: uint16(n)})
+	}
+	if c.kind == callMetered {
+		w.failed(err)
+		return w.metered(c, head, series, key)
 	}
 	if c.kind == callReport {
 		if err == nil {
@@ -205,6 +218,17 @@ func (w *Site) command(i int, c call) command.Command {
 	}
 	w.failed(err)
 	return paid
+}
+
+// metered returns the command of the node that records requests.
+func (w *Site) metered(c call, head command.Header, s accounting.Series, key types.Name) *flow.PayRequests {
+	head.Caller = 0
+	p := &flow.PayRequests{RecordMetered: accounting.RecordMetered{Header: head}, Terms: w.h.terms, Key: key}
+	for _, e := range c.events {
+		p.Metered = append(p.Metered, accounting.Metered{Series: s, Time: begin, Count: accounting.Count{Value: uint64(e.units), Events: 1}})
+	}
+	p.Seal()
+	return p
 }
 
 func (w *Site) failed(err error) {
@@ -289,7 +313,7 @@ func (w *Site) repeat(i int, u *user, stays *entry) {
 	if u.frame != nil && stays.has(u.frame) {
 		w.h.Saw[siteRetried]++
 	}
-	if u.tries--; u.tries == 0 {
+	if u.tries--; u.tries == 0 || w.h.plan.scripts[i][u.at].kind == callMetered { // the node never repeats what it has metered
 		w.proceed(u)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/digest"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/record"
 	"macronode/core/storage"
 	"macronode/core/types"
@@ -28,6 +29,8 @@ type siteBooks struct {
 	opened         uint8
 	units          [siteEvents]uint8 // of each counted event
 	sealed         uint64            // units of all slices
+	metered        uint64            // units of the requests that the node has metered
+	line           struct{ units, paid uint64 }
 }
 
 // A siteHold is a reservation.
@@ -75,7 +78,7 @@ func (b *siteBooks) used() (n uint64) {
 	for _, units := range b.units {
 		n += uint64(units)
 	}
-	return n
+	return n + b.metered
 }
 
 // decide returns the problem of a call, and whether it changes anything: then a frame has its outcome.
@@ -127,30 +130,67 @@ func (b *siteBooks) decide(h *siteShared, at types.Time, u *user, c call) (probl
 		hold.open = false
 	case callReport, callPrepaid:
 		return b.count(p, c, at)
+	case callMetered:
+		return event.None, b.meter(h, c, at)
+	case callIssue:
+		b.funds += c.units()
 	}
 	return event.None, true
+}
+
+// units returns the units of all events of a call.
+func (c call) units() (n uint64) {
+	for _, e := range c.events {
+		n += uint64(e.units)
+	}
+	return n
+}
+
+// meter records requests that were served, and pays what there is.
+func (b *siteBooks) meter(h *siteShared, c call, at types.Time) (changes bool) {
+	owed := b.line.units*h.plan.unit - b.line.paid
+	b.metered += c.units()
+	b.line.units += c.units()
+	due := b.line.units*h.plan.unit - b.line.paid
+	pays := min(due, b.available(at))
+	b.pay(pays)
+	if pays < due {
+		h.Saw[siteOwes]++
+	}
+	if owed > 0 && pays >= owed {
+		h.Saw[siteSettled]++
+	}
+	return c.units() > 0 || pays > 0
+}
+
+// pay pays a line.
+func (b *siteBooks) pay(amount uint64) {
+	b.funds -= amount
+	b.revenue += amount
+	b.line.paid += amount
 }
 
 // count counts events, and takes their price.
 func (b *siteBooks) count(p *SitePlan, c call, at types.Time) (problem event.Problem, changes bool) {
 	was := *b
-	cost := uint64(0)
+	fresh := uint64(0)
 	for _, e := range c.events {
 		if n := &b.units[e.id]; *n == 0 {
 			*n = e.units
-			cost += uint64(e.units) * p.unit
+			fresh += uint64(e.units)
 		} else if *n != e.units {
 			*b = was
 			return event.EventConflict, false
 		}
 	}
-	if c.kind == callPrepaid {
+	if c.kind == callPrepaid && b.units != was.units {
+		b.line.units += fresh
+		cost := b.line.units*p.unit - b.line.paid // of a line, arrears as well
 		if b.available(at) < cost {
 			*b = was
 			return event.PrepaidExceeded, false
 		}
-		b.funds -= cost
-		b.revenue += cost
+		b.pay(cost)
 	}
 	return event.None, b.units != was.units
 }
@@ -226,6 +266,10 @@ func (h *siteShared) compare(e *entry) {
 		if total != types.MinorUnits(c.total) || reserved != types.MinorUnits(c.reserved) {
 			h.fail("P2: after %v %s has %v, %v of it held; want %d, %d", e.lsn, c.account, total, reserved, c.total, c.reserved)
 		}
+	}
+	line, _ := h.view.Plane(types.PlaneAccounting).(*accounting.Plane).Line(accounting.LineKey{Tenant: boss.Tenant, Price: flow.LineID(&h.prices[0]), Month: accounting.MonthOf(begin).From})
+	if want := (accounting.Line{Units: types.MinorUnits(b.line.units), Paid: types.MinorUnits(b.line.paid)}); line != want {
+		h.fail("P2: after %v the line is %+v, want %+v", e.lsn, line, want)
 	}
 	open := uint64(0)
 	h.view.Plane(types.PlaneAccounting).(*accounting.Plane).Open(boss.Tenant, func(r accounting.OpenRow) bool {

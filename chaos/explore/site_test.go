@@ -35,6 +35,9 @@ func sites() []struct {
 		{"events that are paid", SitePlan{quota: 1, powers: 1, jumps: 2, jump: siteWindow + siteGrace + time.Second, unit: 2, funds: 9,
 			scripts: [2][]call{{report(callPrepaid, siteEvent{0, 1}, siteEvent{1, 2})}, {report(callPrepaid, siteEvent{1, 2}, siteEvent{2, 1}), report(callPrepaid, siteEvent{3, 1})}}},
 			[]siteSight{siteDone, siteUnpaid, siteRetried, siteSealed, siteCorrected, siteLost, siteTail, siteAcknowledged}},
+		{"requests that are paid later", SitePlan{quota: 1, powers: 1, jumps: 1, jump: siteWindow + siteGrace + time.Second, unit: 2, funds: 5,
+			scripts: [2][]call{{report(callMetered, siteEvent{0, 4}), report(callMetered, siteEvent{0, 1}), report(callPrepaid, siteEvent{1, 1})}, {report(callIssue, siteEvent{0, 6}), report(callMetered)}}},
+			[]siteSight{siteDone, siteUnpaid, siteRetried, siteSealed, siteLost, siteTail, siteAcknowledged, siteOwes, siteSettled}},
 	}
 }
 
