@@ -17,6 +17,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/flow"
 	"macronode/core/pricing"
+	"macronode/core/record"
 	"macronode/core/types"
 	"macronode/core/wallet"
 	"macronode/core/wallet/ledger"
@@ -310,4 +311,56 @@ func TestRequestsOfPrepaidTenants(t *testing.T) {
 		t.Errorf("%d are recorded", n.recorded)
 	}
 	reserve("they are recorded", event.None)
+}
+
+// A frame applies the records of a decision to a plane.
+type frame struct {
+	rec   record.Record
+	apply func(*record.Record)
+}
+
+func (f *frame) Record() *record.Record { return &f.rec }
+func (f *frame) Add() types.Position {
+	f.apply(&f.rec)
+	return types.Position{LSN: 1}
+}
+func (*frame) Savepoint() {}
+func (*frame) Undo()      {}
+func (*frame) Commit()    {}
+func (*frame) FindRef(types.Tenant, types.NameHash, command.PriorOutcome) (s command.PriorOutcome, used bool) {
+	return s, false
+}
+
+// TestArrearsArePaidWithoutRequests: what is due is paid as soon as the account has money, and not before.
+func TestArrearsArePaidWithoutRequests(t *testing.T) {
+	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
+	m, _ := newRecorder(n)
+	terms, err := flow.NewTerms(pricing.List{{Name: "calls", Dimension: "requests", Asset: "EUR", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}},
+		"usage:prepaid", "usage:revenue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := request(1, "r")
+	books := flow.Books{Usage: accounting.New(accounting.Limits{Rows: 2, Streams: 2, Tenants: 1, TenantRow: 2, TenantDim: 2, Lines: 1, Window: time.Minute}, 1),
+		Wallet: wallet.New(ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1, MaxAmount: types.MinorUnits(9), MaxDailyIssue: types.MinorUnits(9)}, 1)}
+	m.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: terms} }
+	m.Now = func() types.Time { return r.At }
+	m.Read = func(read func(flow.Books)) { read(books) }
+	if owes := new(flow.Prepaid).CountRequest(r.At, books.Usage, &command.Header{Tenant: 1, Usage: flow.NewRequestUsage(&r, terms)},
+		&frame{apply: func(r *record.Record) { books.Usage.Apply(0, types.TxID{}, r) }}); !owes {
+		t.Fatal("the request is not counted")
+	}
+	if m.Flush(t.Context()); len(n.paid) > 0 {
+		t.Errorf("paid without money: %+v", n.paid)
+	}
+	in := &event.Request{Header: command.Header{Tenant: 1}, Item: event.Item{Op: event.Issue, To: types.Name{Text: []byte("usage:prepaid")}, Asset: types.Name{Text: []byte("EUR")}, Amount: types.MinorUnits(1)}}
+	in.Seal(nil)
+	var reply event.Reply
+	books.Wallet.Decide(r.At, in, &frame{apply: func(rec *record.Record) { books.Wallet.Apply(r.At, types.TxID{1}, rec) }}, &reply)
+	if reply.Problem != event.None {
+		t.Fatal(reply.Problem.Code())
+	}
+	if m.Flush(t.Context()); len(n.paid) != 1 || n.paid[0].Terms != terms || len(n.paid[0].Metered) > 0 || n.paid[0].ValidateFields() != nil {
+		t.Errorf("paid %+v", n.paid)
+	}
 }

@@ -2,6 +2,7 @@ package kill_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -76,10 +77,7 @@ func TestKillPrepaidRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	const payer, revenue = "usage:prepaid", "usage:revenue"
-	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set", "accounting.meter_requests=true",
-		"--set", "accounting.flush_interval=100ms",
-		"--set", `accounting.prices=[{"name":"calls","dimension":"requests","labels":{"service":"storage"},"asset":"EUR/2","model":"per_unit","price":"1"}]`,
-		"--set", fmt.Sprintf(`accounting.prepaid=[{"tenant":"default","payer":%q,"beneficiary":%q}]`, payer, revenue)}}
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: prepaidRequests(payer, revenue)}
 	var all []*kill.ObjectClient
 	for i := range uint64(6) {
 		c := kill.NewObjectClient(i + 1)
@@ -135,6 +133,42 @@ func TestKillPrepaidRequests(t *testing.T) {
 		t.Fatalf("%d puts, %d removed, %d cut, %d rejected, %d slices: no load", puts, removed, cut, rejected, slices)
 	}
 	t.Logf("%d lives, %d puts, %d removed, %d cut, %d rejected, %d requests for as much, %d slices", *kills/2+1, puts, removed, cut, rejected, earned, slices)
+}
+
+// TestS3RequestsNeedCredit: the S3 interface serves a request of a prepaid tenant if its account can pay for it.
+func TestS3RequestsNeedCredit(t *testing.T) {
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: append(prepaidRequests("usage:prepaid", "usage:revenue"), "--s3", freePort(t, 2))}
+	start(t, n)
+	var c credential
+	run(t, &c, binary, "--json", "keys", "s3", "--data", n.Data)
+	client, _ := c.connect()
+	var api interface{ ErrorCode() string }
+	if _, err := client.ListBuckets(t.Context(), nil); !errors.As(err, &api) || api.ErrorCode() != "PaymentRequired" {
+		t.Errorf("without money: %v", err)
+	}
+	if status, body, err := n.Post(t.Context(), "/v1/issue", "money", `{"to":"usage:prepaid","asset":"EUR/2","amount_minor":"1"}`); err != nil || status != http.StatusOK {
+		t.Fatalf("issue: %d %s, %v", status, body, err)
+	}
+	if _, err := client.ListBuckets(t.Context(), nil); err != nil {
+		t.Errorf("with money: %v", err)
+	}
+	if _, err := client.ListBuckets(t.Context(), nil); !errors.As(err, &api) || api.ErrorCode() != "PaymentRequired" {
+		t.Errorf("after it is used up: %v", err)
+	}
+	if output, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, output)
+	}
+}
+
+// prepaidRequests are the arguments of a node whose tenant pays one cent for each request to objects.
+func prepaidRequests(payer, revenue string) []string {
+	return []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set", "accounting.meter_requests=true", "--set", "accounting.flush_interval=100ms",
+		"--set", `accounting.prices=[{"name":"calls","dimension":"requests","labels":{"service":"storage"},"asset":"EUR/2","model":"per_unit","price":"1"}]`,
+		"--set", fmt.Sprintf(`accounting.prepaid=[{"tenant":"default","payer":%q,"beneficiary":%q}]`, payer, revenue)}
 }
 
 // balance returns the balance of an account.

@@ -9,6 +9,14 @@ func usage() []Mutant {
 		model    = "./core/accounting TestUsageAgreesWithModel$"
 		node     = "./core/accounting TestNodeCountsEachEventOnce$"
 		prepaid  = "core/flow/prepaid.go"
+		bill     = "core/flow/bill.go"
+		credit   = "core/flow/credit.go"
+		requests = "core/flow/requests.go"
+		recorder = "adapters/metering/metering.go"
+		later    = "./core/flow TestPrepaidRequestsAgreeWithModel$"
+		owes     = "./chaos/explore TestSiteScopes/requests_that_are_paid_later"
+		script   = "./cmd/macronode TestScripts/^prepaid_requests$"
+		reserved = "./adapters/metering TestRequestsOfPrepaidTenants$"
 		paid     = "./core/flow TestPrepaidUsageAgreesWithModel$"
 		slices   = "./core/accounting TestFitsRejectsOtherContent$"
 	)
@@ -31,7 +39,7 @@ func usage() []Mutant {
 		one("the sum of a row wraps", "a sum that does not fit is refused", decision, "return carry == 0", "return carry <= 1", model, node, sim),
 		alone("one test gives a recorder unknown outcomes", one("metered usage is recorded again after an unknown outcome", "no request is counted twice", "adapters/metering/metering.go", "case ok && r.Problem == event.OutcomeUnknown:\n\t\tm.end(", "case ok && r.Problem == event.OutcomeUnknown && u == nil:\n\t\tm.end(", "./adapters/metering TestEachRequestIsCountedOnce$")),
 		one("a rejected write is counted", "a request counts if it has an effect", "core/node/request.go", "return !isWallet || n.rec.Problem == event.None || in.Op == event.Batch && n.rec.Kind != record.Batched", "_ = in\n\treturn isWallet || !isWallet", "./core/flow TestEffectsAreCountedInTheirFrame$", "./cmd/macronode TestScripts/meter_requests$"),
-		alone("one test counts commands of the step", one("usage without room is counted as recorded", "what has no room in the frame is counted by the meter", "core/accounting/request_usage.go", "if problem, _ := p.checkMetered(at, t, rows); problem != event.None {\n\t\treturn false", "if problem, _ := p.checkMetered(at, t, rows); problem != event.None {\n\t\treturn true", "./core/flow TestEffectsAreCountedInTheirFrame$")),
+		alone("one test counts commands of the step", one("usage without room is counted as recorded", "what has no room in the frame is counted by the meter", "core/accounting/request_usage.go", "if problem, _ := p.CheckMetered(at, t, u.Rows(), false); problem != event.None {\n\t\treturn false", "if problem, _ := p.CheckMetered(at, t, u.Rows(), false); problem != event.None {\n\t\treturn true", "./core/flow TestEffectsAreCountedInTheirFrame$")),
 		one("a drain rejects the node's own commands", "a drain records the last requests", "core/node/request.go", "own.ByNode() && n.drain.Phase() == types.Draining", "own.ByNode() && n.drain.Phase() == types.Starting", "./core/accounting TestDrainTakesMeteredUsage$", "./cmd/macronode TestScripts/^meter_requests$"),
 		one("a tenant has one row more", "a tenant's rows have a limit", decision, "p.limits.TenantRow - int(t.rows)}", "p.limits.TenantRow + 1 - int(t.rows)}", model, node, sim),
 		one("rows have no limit of all tenants", "no table grows beyond its limit", decision, "{event.UsageRows, n.rows, p.rows.Room()}", "{event.UsageRows, n.rows, p.rows.Room() + n.rows}", model, node, sim),
@@ -40,10 +48,19 @@ func usage() []Mutant {
 		one("events at the age limit are too old", "events are accepted for 35 days", decision, "case of < at.Add(-MaxAge):", "case of <= at.Add(-MaxAge):", model, node),
 		one("a batch leaves a part of its events", "all events of a request are recorded, or none", decision, "if report := p.check(at, in, f, reply); reply.Problem == event.None {", "if report := p.check(at, in, f, reply); reply.Problem == event.None || len(in.Events) > 1 {", model, node, sim),
 		one("a snapshot loses the head of a stream", "recovery makes the same state", plane+"dump.go", "\tp.streams.Set(at, s)\n", "\t_ = at\n", model, node, sim),
-		one("a batch pays the whole line again", "the sum of all charges is the price of the line", prepaid, "more, _ := costs.Sub(c.Paid)", "more := costs", paid, "./chaos/explore TestSiteScopes/events_that_are_paid"),
-		alone("one test has holds beside usage", one("held money pays for usage", "a batch that costs more than the available balance is rejected", prepaid, "available, _ := has.Sub(held)", "available, _ := has.Sub(types.Amount{})\n\t\t_ = held", paid)),
+		one("a batch pays the whole line again", "the sum of all charges is the price of the line", bill, "c.due, _ = costs.Sub(c.Paid)", "c.due = costs", paid, "./chaos/explore TestSiteScopes/events_that_are_paid"),
+		alone("one test has holds beside usage", one("held money pays for usage", "a batch that costs more than the available balance is rejected", bill, "available, _ := has.Sub(held)", "available, _ := has.Sub(types.Amount{})\n\t_ = held", paid)),
 		alone("one test makes the second of two transfers fail", one("a rejected transfer leaves the other one", "usage and its payment are recorded together, or not at all", prepaid, "\t\t\tf.Undo()\n\t\t\treturn", "\t\t\tf.Commit()\n\t\t\treturn", "./core/flow TestRejectedTransferCountsNothing$")),
 		one("the API gets no prepaid tenants", "the usage of a prepaid tenant is paid as it is recorded", "cmd/macronode/internal/settings/reload.go", ", Prepaid: prepaidTerms(c)}", "}", "./cmd/macronode/internal/settings TestSettingsOfEachKey$", "./cmd/macronode TestScripts/^prepaid$"),
 		alone("no journal has such a slice", one("a slice of other rows fits", "a journal proves the sums of its slices", plane+"apply.go", "if _, c := p.rows.Row(place); c != s.Rows[i].Count {", "if _, c := p.rows.Row(place); c == (Count{}) {", slices)),
+		one("arrears are no part of the credit", "who owes is not served", credit, "\tc.bill.addArrears(at)\n\tif problem := c.bill.price()", "\tif problem := c.bill.price()", later, script),
+		one("a request in progress reserves nothing", "requests at the same time cannot use more than there is", credit, "\tprices.each(1, r.In, 0, u.inProgress.add)", "\tprices.each(0, 0, 0, u.inProgress.add)", later, reserved),
+		one("requests that are being recorded are free", "requests at the same time cannot use more than there is", credit, "u.flushing, u.counted = u.counted, units{}", "u.counted = units{}", later, reserved),
+		one("requests are recorded only if they can be paid", "what was served is recorded", requests, "\tp.payAvailable(at, in, f)\n", "\tif reply.Shortfall = b.shortfall(at, p.wallet); reply.Shortfall.Asset > 0 {\n\t\treply.Problem = event.PrepaidExceeded\n\t\treturn\n\t}\n\tp.payAvailable(at, in, f)\n", later, owes),
+		one("a payment in part settles a line", "what a line has paid was transferred", bill, "\t\tif amount.Less(part) {\n\t\t\tpart = amount\n\t\t}\n", "", later, owes),
+		alone("the other one is a script, which waits for minutes", one("a request in the frame of its effect owes nothing", "each request is paid", requests, "\tusage.RecordLines(t, u.terms.list, p.bill.changes(), f)\n", "", later)),
+		alone("in the other tests a request comes", one("arrears wait for the next request", "what is due is paid when there is money", recorder, "\tm.payArrears(ctx)\n", "", "./adapters/metering TestArrearsArePaidWithoutRequests$")),
+		alone("one test has a node that is busy", one("usage that is recorded later is free until then", "who owes is not served", recorder, "\tl.kept[u.Command.Tenant] = true\n", "", reserved)),
+		one("a wallet is served only with credit", "a tenant without money can see that, and pay", "adapters/httpapi/httpapi.go", "\t\treturn serve(k)\n\t}\n\ta.echo.Add", "\t\tif err := k.reserveUsage(); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn serve(k)\n\t}\n\ta.echo.Add", "./adapters/httpapi TestPrepaidRequests$", script),
 	}
 }
