@@ -77,7 +77,7 @@ func TestKillPrepaidRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	const payer, revenue = "usage:prepaid", "usage:revenue"
-	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: prepaidRequests(payer, revenue)}
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: prepaidRequests(payer, revenue, `"service":"storage"`)}
 	var all []*kill.ObjectClient
 	for i := range uint64(6) {
 		c := kill.NewObjectClient(i + 1)
@@ -141,7 +141,7 @@ func TestS3RequestsNeedCredit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: append(prepaidRequests("usage:prepaid", "usage:revenue"), "--s3", freePort(t, 2))}
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: append(prepaidRequests("usage:prepaid", "usage:revenue", `"route":"s3_list_buckets"`), "--s3", freePort(t, 2))}
 	start(t, n)
 	var c credential
 	run(t, &c, binary, "--json", "keys", "s3", "--data", n.Data)
@@ -164,10 +164,10 @@ func TestS3RequestsNeedCredit(t *testing.T) {
 	}
 }
 
-// prepaidRequests are the arguments of a node whose tenant pays one cent for each request to objects.
-func prepaidRequests(payer, revenue string) []string {
+// prepaidRequests are the arguments of a node whose tenant pays one cent for each request with labels.
+func prepaidRequests(payer, revenue, labels string) []string {
 	return []string{"--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set", "accounting.meter_requests=true", "--set", "accounting.flush_interval=100ms",
-		"--set", `accounting.prices=[{"name":"calls","dimension":"requests","labels":{"service":"storage"},"asset":"EUR/2","model":"per_unit","price":"1"}]`,
+		"--set", `accounting.prices=[{"name":"calls","dimension":"requests","labels":{` + labels + `},"asset":"EUR/2","model":"per_unit","price":"1"}]`,
 		"--set", fmt.Sprintf(`accounting.prepaid=[{"tenant":"default","payer":%q,"beneficiary":%q}]`, payer, revenue)}
 }
 
