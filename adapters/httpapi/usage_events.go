@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -138,18 +139,26 @@ func (k *call) readEvents(in *accounting.RecordEvents) error {
 		return err
 	}
 	now := k.Node.Status().At // of this step: the request was just admitted
-	switch kind {
-	case batchType:
-		return readEventBatch(*body, now, in)
-	case structuredType:
-		var e cloudEvent
-		if err := decodeEvent(*body, &e); err != nil {
-			return err
-		}
-		return addEvent(in, &e, now)
-	default:
+	switch {
+	case kind == jsonType[0]:
 		return k.readBinaryEvent(*body, now, in)
+	case readPlainEvents(kind, *body, now, in):
+		return nil
+	default:
+		return readJSONEvents(kind, *body, now, in)
 	}
+}
+
+// readJSONEvents reads an event or a batch.
+func readJSONEvents(kind string, body []byte, now types.Time, in *accounting.RecordEvents) error {
+	if kind == batchType {
+		return readEventBatch(body, now, in)
+	}
+	var e cloudEvent
+	if err := decodeEvent(body, &e); err != nil {
+		return err
+	}
+	return addEvent(in, &e, now)
 }
 
 // readEventBatch reads an array of events, one at a time.
@@ -214,16 +223,11 @@ func (k *call) readBinaryEvent(body []byte, now types.Time, in *accounting.Recor
 
 // addEvent adds an event that arrived at a time.
 func addEvent(in *accounting.RecordEvents, c *cloudEvent, now types.Time) error {
-	e := accounting.Event{Source: c.Source, ID: c.ID, Time: now, Undated: c.Time == nil, Place: uint16(len(in.Events))}
-	if err := checkAttributes(c); err != nil {
+	e, err := newEvent(c, now)
+	if err != nil {
 		return err
 	}
-	if !e.Undated { // RFC 3339 permits t and z in lower case
-		var err error
-		if e.Time, err = parseTime(strings.ToUpper(*c.Time)); err != nil || e.Time == 0 {
-			return invalidEvent("time: must be a time after 1970 as in RFC 3339")
-		}
-	}
+	e.Place = uint16(len(in.Events))
 	var data usageData
 	if err := decode(c.Data, &data, strict); err != nil {
 		r := *refusalOf(err)
@@ -234,22 +238,47 @@ func addEvent(in *accounting.RecordEvents, c *cloudEvent, now types.Time) error 
 		}
 		return &r
 	}
-	var ok bool
-	if e.Value, ok = parseValue(data.Value); !ok {
-		return invalidEvent(errValue.Error())
+	value := string(data.Value)
+	if data.Value.Kind() == '"' {
+		value = strings.Trim(value, `"`)
 	}
 	labels := make([]accounting.Label, 0, len(data.Labels)+1)
 	for name, value := range data.Labels {
 		labels = append(labels, accounting.Label{Name: name, Value: value})
 	}
-	if _, given := data.Labels["subject"]; c.Subject != "" && !given {
-		labels = append(labels, accounting.Label{Name: "subject", Value: c.Subject})
-	}
-	var err error
-	if e.Series, err = accounting.NewSeries(data.Dimension, labels); err != nil {
-		return invalidEvent("data." + err.Error())
+	if err := setUsage(&e, c.Subject, data.Dimension, value, labels); err != nil {
+		return err
 	}
 	in.Events = append(in.Events, e)
+	return nil
+}
+
+// newEvent returns an event with the attributes of c, which arrived at a time.
+func newEvent(c *cloudEvent, now types.Time) (e accounting.Event, err error) {
+	if err := checkAttributes(c); err != nil {
+		return e, err
+	}
+	e = accounting.Event{Source: c.Source, ID: c.ID, Time: now, Undated: c.Time == nil}
+	if !e.Undated { // RFC 3339 permits t and z in lower case
+		if e.Time, err = parseTime(strings.ToUpper(*c.Time)); err != nil || e.Time == 0 {
+			return e, invalidEvent("time: must be a time after 1970 as in RFC 3339")
+		}
+	}
+	return e, nil
+}
+
+// setUsage sets what e counts. The subject of the event is a label unless the labels have one.
+func setUsage(e *accounting.Event, subject, dimension, value string, labels []accounting.Label) (err error) {
+	var ok bool
+	if e.Value, ok = parseValue(value); !ok {
+		return invalidEvent(errValue.Error())
+	}
+	if subject != "" && !slices.ContainsFunc(labels, func(l accounting.Label) bool { return l.Name == "subject" }) {
+		labels = append(labels, accounting.Label{Name: "subject", Value: subject})
+	}
+	if e.Series, err = accounting.NewSeries(dimension, labels); err != nil {
+		return invalidEvent("data." + err.Error())
+	}
 	return nil
 }
 
@@ -274,12 +303,8 @@ func checkAttributes(c *cloudEvent) error {
 	return nil
 }
 
-// parseValue reads a whole number, as a JSON number or string.
-func parseValue(v jsontext.Value) (uint64, bool) {
-	text := string(v)
-	if v.Kind() == '"' {
-		text = strings.Trim(text, `"`)
-	}
+// parseValue reads a whole number without sign and leading zeros.
+func parseValue(text string) (uint64, bool) {
 	n, err := strconv.ParseUint(text, 10, 64)
-	return n, err == nil && strconv.FormatUint(n, 10) == text
+	return n, err == nil && (text[0] != '0' || len(text) == 1)
 }

@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -99,21 +100,35 @@ func (c *RecordEvents) Seal() error {
 	for i := range c.Events {
 		c.Events[i].seal()
 	}
-	slices.SortFunc(c.Events, func(a, b Event) int {
-		return cmp.Or(slices.Compare(a.name[:], b.name[:]), cmp.Compare(a.Place, b.Place))
-	})
-	for i := 1; i < len(c.Events); i++ {
-		if a, b := &c.Events[i-1], &c.Events[i]; a.name == b.name && a.content != b.content {
+	order := make([]uint16, len(c.Events)) // places in c.Events: an event is large to move
+	for i := range order {
+		order[i] = uint16(i)
+	}
+	sort := func(compare func(a, b *Event) int) {
+		slices.SortFunc(order, func(i, j uint16) int {
+			a, b := &c.Events[i], &c.Events[j]
+			return cmp.Or(compare(a, b), cmp.Compare(a.Place, b.Place))
+		})
+	}
+	sort(func(a, b *Event) int { return bytes.Compare(a.name[:], b.name[:]) })
+	for i := 1; i < len(order); i++ {
+		if a, b := &c.Events[order[i-1]], &c.Events[order[i]]; a.name == b.name && a.content != b.content {
 			return &SameIDError{a.Place, b.Place}
 		}
 	}
-	all := len(c.Events)
-	c.Events = slices.CompactFunc(c.Events, func(a, b Event) bool { return a.name == b.name })
-	c.repeats = all - len(c.Events)
-	slices.SortFunc(c.Events, func(a, b Event) int { // the order of Decide
-		return cmp.Or(slices.Compare(a.Series.Dimension, b.Series.Dimension), slices.Compare(a.Series.Labels, b.Series.Labels),
-			cmp.Compare(a.Time, b.Time), cmp.Compare(a.Place, b.Place))
+	order = slices.CompactFunc(order, func(i, j uint16) bool { return c.Events[i].name == c.Events[j].name })
+	c.repeats = len(c.Events) - len(order)
+	sort(func(a, b *Event) int { // the order of Decide
+		if by := bytes.Compare(a.Series.Dimension, b.Series.Dimension); by != 0 {
+			return by
+		}
+		return cmp.Or(bytes.Compare(a.Series.Labels, b.Series.Labels), cmp.Compare(a.Time, b.Time))
 	})
+	sorted := make([]Event, len(order))
+	for i, place := range order {
+		sorted[i] = c.Events[place]
+	}
+	c.Events = sorted
 	return nil
 }
 
