@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +162,26 @@ func TestUsageOfTunnels(t *testing.T) {
 	}
 	if d := kept.all[0]; d.In != 5 || d.Out != 7 || h.finishedBytes[0] != 12 {
 		t.Errorf("decision with %d and %d bytes, finished with %v", d.In, d.Out, h.finishedBytes)
+	}
+}
+
+// TestRequestsThatClientsEndCount: a request that an upstream works for counts, also if its client does not wait for the response.
+// A problem of the node does not count.
+func TestRequestsThatClientsEndCount(t *testing.T) {
+	m := &meteredRequests{usage: make(chan accounting.Request, 9)}
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Snapshot.Proxy, c.Metering = fakeProxy{}, m })
+	for path, want := range map[string]int{"/ended": 1, "/ended-late": 1, "/late": 0, "/gone": 0, "/early": 0, "/their-503": 1, "/cut": 1} {
+		r := httptest.NewRequest(http.MethodGet, path, http.NoBody)
+		r.Header.Set("Authorization", bearer(1))
+		func() {
+			defer func() { _ = recover() }() // a connection that is cut
+			s.api.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		if len(m.usage) != want {
+			t.Errorf("%s counts %d times, want %d", path, len(m.usage), want)
+		}
+		for len(m.usage) > 0 {
+			<-m.usage
+		}
 	}
 }

@@ -29,8 +29,7 @@ func serviceOf(operation string) string {
 	return serviceWallet
 }
 
-// recordUsage hands a request of an API key that was served to the meter: it was admitted, and the response is not a
-// problem of the node. A response of an upstream counts, whatever its status.
+// recordUsage hands a request of an API key that was served to the meter.
 func (k *call) recordUsage() {
 	if !k.isMetered() {
 		return
@@ -39,11 +38,20 @@ func (k *call) recordUsage() {
 	if r.InFrame = k.counted.isInFrame; r.InFrame {
 		r.In -= k.counted.in
 	}
-	if k.status == 0 || k.code != "" || r.InFrame && r.In+r.Out == 0 {
+	if !k.isServed() || r.InFrame && r.In+r.Out == 0 {
 		k.Metering.Cancel(k.reservation)
 		return
 	}
 	k.Metering.Count(r, k.reservation)
+}
+
+// isServed reports whether the request counts: the response began and is not a problem of the node, or an upstream works
+// for a client that did not wait. A response of an upstream counts, whatever its status.
+func (k *call) isServed() bool {
+	if k.trace != nil && k.trace.EndedByClient() {
+		return true
+	}
+	return k.status != 0 && k.code == ""
 }
 
 // reserveUsage reserves what the request of a prepaid tenant will cost. It returns the problem if the account of the tenant cannot pay

@@ -37,6 +37,8 @@ type ProxyRoute struct {
 type ProxyTrace interface {
 	// CutByShutdown reports whether the shutdown of the node ended the request.
 	CutByShutdown() bool
+	// EndedByClient reports whether an upstream was sent the request, and the client ended it before there was a response.
+	EndedByClient() bool
 }
 
 // maxPermitTime is the longest time for which a response without an end keeps its permit. It limits the effect of

@@ -17,6 +17,7 @@ import (
 type fakeTrace string
 
 func (w fakeTrace) CutByShutdown() bool { return w == "cut" }
+func (w fakeTrace) EndedByClient() bool { return w == "ended" }
 
 // fakeProxy serves every path outside the API.
 type fakeProxy struct{}
@@ -44,6 +45,13 @@ func (fakeProxy) Match(r *http.Request) (httpapi.ProxyRoute, event.Problem) {
 	case "/late":
 		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.ProxyTrace) {
 			*to = fakeTrace("late")
+			httpapi.WriteProblem(w, r, event.Timeout)
+		}
+	case "/ended", "/ended-late":
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.ProxyTrace) {
+			if *to = fakeTrace("ended"); r.URL.Path == "/ended" {
+				panic(http.ErrAbortHandler)
+			}
 			httpapi.WriteProblem(w, r, event.Timeout)
 		}
 	case "/cut-tunnel":

@@ -55,7 +55,7 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Trace)
 		p.serveParts(w, r, m.route, c)
 		return
 	}
-	c.Upstreams = []UpstreamTrace{{Upstream: p.config.Upstreams[m.route.Upstream].Name}}
+	c.Upstreams = []UpstreamTrace{{Upstream: p.config.Upstreams[m.route.Upstream].Name, request: c}}
 	t := &exchange{trace: c, upstream: &c.Upstreams[0], Proxy: p, w: w, r: r, route: m.route, controller: http.NewResponseController(w), meter: noMeter{}, startedAt: time.Now()}
 	if m, ok := w.(Meter); ok {
 		t.meter = m
@@ -243,7 +243,7 @@ func (t *exchange) send(to *endpoint, modify func(*http.Request)) (*http.Respons
 	if modify != nil {
 		modify(out)
 	}
-	return t.sendByTransport(t.ctx, out, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+	return t.sendByTransport(t.ctx, out, &httptrace.ClientTrace{WroteHeaders: t.upstream.noteSent, Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 		if interim++; interim > maxInterimResponses {
 			return errTooManyInterim
 		}

@@ -105,6 +105,7 @@ func (t *exchange) roundTripH1(l *h1conn, to *endpoint) (res *http.Response, beg
 		l.request = nil
 	}
 	if err == nil {
+		t.upstream.noteSent()
 		_, err = l.reader.Peek(1)
 	}
 	if begun = err == nil; begun {

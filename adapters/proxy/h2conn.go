@@ -55,7 +55,10 @@ func (t *h2conn) roundTrip(out *http.Request, e h2Request) (res *http.Response, 
 	var wrote atomic.Bool
 	ctx, stop := context.WithCancel(out.Context())
 	note := e.trace
-	note.WroteHeaders = func() { wrote.Store(true) }
+	note.WroteHeaders = func() {
+		wrote.Store(true)
+		e.upstream.noteSent()
+	}
 	note.GotFirstResponseByte = t.noteHeard
 	t.unheardSince.CompareAndSwap(0, max(1, int64(time.Since(t.createdAt))))
 	try := out.WithContext(httptrace.WithClientTrace(ctx, &note))

@@ -71,7 +71,7 @@ func (p *Proxy) serveParts(w http.ResponseWriter, r *http.Request, of *route, c 
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			c.Upstreams[i].Upstream, c.Upstreams[i].Part = p.config.Upstreams[of.Parts[i].Upstream].Name, of.Parts[i].Name
+			c.Upstreams[i].Upstream, c.Upstreams[i].Part, c.Upstreams[i].request = p.config.Upstreams[of.Parts[i].Upstream].Name, of.Parts[i].Name, c
 			results[i] = p.fetchPart(ctx, r, &of.Parts[i], isClientDeadline, c.Flow, &c.Upstreams[i])
 			c.Upstreams[i].MissingReason, c.Upstreams[i].PartBytes = results[i].reason, uint64(len(results[i].text))
 			c.BytesDown.Add(c.Upstreams[i].PartBytes)
@@ -213,7 +213,7 @@ func (p *Proxy) sendRead(out *http.Request, to *endpoint, upstream *UpstreamTrac
 			return res, err
 		}
 	}
-	return p.sendByTransport(out.Context(), out, new(httptrace.ClientTrace))
+	return p.sendByTransport(out.Context(), out, &httptrace.ClientTrace{WroteHeaders: upstream.noteSent})
 }
 
 // readPart reads the response of a part.

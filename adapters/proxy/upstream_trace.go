@@ -24,6 +24,20 @@ type Trace struct {
 	FirstByte time.Duration   // from sending the request to the header of the response; 0: there was none
 	BytesUp   atomic.Uint64   // of the request body, sent to upstreams
 	BytesDown atomic.Uint64   // received from upstreams
+	sent      atomic.Bool     // the header of the request was written to an endpoint
+}
+
+// EndedByClient reports whether an endpoint was sent the request, and the client then ended it before the
+// response was complete: it disconnected, did not send the rest of its body, or its own deadline passed.
+func (c *Trace) EndedByClient() bool {
+	return c.sent.Load() && slices.ContainsFunc(c.Upstreams, func(l UpstreamTrace) bool {
+		switch FailureReason(l.Outcome()) {
+		case ClientDisconnected, ClientDeadline, RequestBodyError:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // CutByShutdown reports whether the shutdown of the node aborted the request.
@@ -45,6 +59,14 @@ type UpstreamTrace struct {
 	PartBytes     uint64                 // of the part
 	Attempts      []Attempt              // in order, at most MaxAttempts
 	AttemptCount  int                    // all attempts
+	request       *Trace                 // of which this is a part; nil: none
+}
+
+// noteSent records that the header of the request was written. The writer of a connection may call it at any time.
+func (l *UpstreamTrace) noteSent() {
+	if l.request != nil {
+		l.request.sent.Store(true)
+	}
 }
 
 // An Attempt is a request to one endpoint.

@@ -180,8 +180,64 @@ func TestTraceOfShutdown(t *testing.T) {
 			m, _ := h.proxy.Match(r)
 			h.proxy.Serve(headerNotifier{httptest.NewRecorder(), came}, r, m, trace)
 		}()
-		if got := traceLine(&trace.Upstreams[0]); got != c.want || trace.CutByShutdown() != (c.cause != nil) {
+		if got := traceLine(&trace.Upstreams[0]); got != c.want || trace.CutByShutdown() != (c.cause != nil) || trace.EndedByClient() == (c.cause != nil) {
 			t.Errorf("%s, %v: %q, wants %q", c.path, c.cause, got, c.want)
+		}
+	}
+}
+
+// TestEndedByClient: the trace has that an endpoint works for a client that did not wait, whatever the protocol is. A request
+// that no endpoint was sent, and one that ended by its endpoint or by the deadline of the route, are not ended by their client.
+func TestEndedByClient(t *testing.T) {
+	over := make(chan struct{})
+	waits := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-over
+	}
+	h1, h2 := startUpstream(t, waits), startH2Upstream(t, waits)
+	t.Cleanup(func() { close(over) }) // before the servers are closed
+	hasLimit := func(also func(*proxy.Config)) func(*proxy.Config) {
+		return func(c *proxy.Config) {
+			c.DefaultDeadline = 300 * time.Millisecond
+			if also != nil {
+				also(c)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		to, method, path, deadline string
+		change                     func(*proxy.Config)
+		want                       bool
+	}{
+		"read":                      {h1, "GET", "/", "40", nil, true},
+		"write":                     {h1, "POST", "/", "40", nil, true},
+		"HTTP/2":                    {h2, "POST", "/", "40", useHTTP2, true},
+		"parts":                     {h1, "GET", "/page", "40", threeParts(h1, h1), true},
+		"parts, HTTP/2":             {h2, "GET", "/page", "40", func(c *proxy.Config) { threeParts(h2, h2)(c); useHTTP2(c) }, true},
+		"deadline of the route":     {h1, "POST", "/", "", nil, false},
+		"no endpoint":               {nettest.RefusingAddress(t), "POST", "/", "40", nil, false},
+		"disconnected before it":    {h1, "POST", "/", "gone", nil, false},
+		"disconnected before, read": {h1, "GET", "/", "gone", nil, false},
+	} {
+		h, _ := newTracedGateway(t, hasLimit(c.change), c.to)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		r := httptest.NewRequestWithContext(ctx, c.method, c.path, http.NoBody)
+		switch c.deadline {
+		case "gone":
+			leave()
+		case "":
+		default:
+			r.Header.Set("X-Deadline-Ms", c.deadline)
+		}
+		trace := new(proxy.Trace)
+		func() {
+			defer func() { _ = recover() }()
+			m, _ := h.proxy.Match(r)
+			h.proxy.Serve(headerNotifier{httptest.NewRecorder(), make(chan bool, 1)}, r, m, trace)
+		}()
+		if got := trace.EndedByClient(); got != c.want {
+			t.Errorf("%s: %v, %s", name, got, traceLine(&trace.Upstreams[0]))
 		}
 	}
 }

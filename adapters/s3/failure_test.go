@@ -103,6 +103,24 @@ func TestBrokenResponseAbortsConnection(t *testing.T) {
 	t.Errorf("%d with %d bytes", got.status, len(got.body))
 }
 
+// TestClientThatLeavesIsNoError: what a client got of an object has no error, so it counts as usage.
+func TestClientThatLeavesIsNoError(t *testing.T) {
+	w := newWorld(t)
+	c := w.bucket(t)
+	put(t, c, "a", content(8<<20, 1))
+	out, err := c.GetObject(context.Background(), &sdk.GetObjectInput{Bucket: aws.String(bucketName), Key: aws.String("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out.Body, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Body.Close() // ends the connection
+	if got := w.quiet(); got.code != "" || got.sent.sent < 1000 || got.sent.sent >= 8<<20 {
+		t.Errorf("%d bytes, %s", got.sent.sent, got.code)
+	}
+}
+
 func TestLostObject(t *testing.T) {
 	w := newWorld(t)
 	c := w.bucket(t)

@@ -154,7 +154,9 @@ func (h *Handler) Serve(s Session, a *Auth) {
 		h.Log.Error("request of S3 failed", "request", s.RequestID(), "err", err)
 	}
 	if c.begun {
-		s.SetError(e.Code)
+		if !errors.Is(err, errLeft) { // what the client got of a response is no error
+			s.SetError(e.Code)
+		}
 		panic(http.ErrAbortHandler)
 	}
 	writeError(s, e)

@@ -61,6 +61,9 @@ func usage() []Mutant {
 		alone("the other one is a script, which waits for minutes", one("a request in the frame of its effect owes nothing", "each request is paid", requests, "\tusage.RecordLines(t, u.terms.list, p.bill.changes(), f)\n", "", later)),
 		alone("in the other tests a request comes", one("arrears wait for the next request", "what is due is paid when there is money", recorder, "\tm.payArrears(ctx)\n", "", "./adapters/metering TestArrearsArePaidWithoutRequests$")),
 		alone("one test has a node that is busy", one("usage that is recorded later is free until then", "who owes is not served", recorder, "\tl.kept[u.Command.Tenant] = true\n", "", reserved)),
+		alone("one test has clients that do not wait", one("a client that does not wait pays nothing", "what an upstream works for is used", "adapters/httpapi/metered.go", "if k.trace != nil && k.trace.EndedByClient() {", "if k.trace != nil && k.status != 0 && k.trace.EndedByClient() && k.code == \"\" {", "./adapters/httpapi TestRequestsThatClientsEndCount$")),
+		alone("the other test reads to the end", one("a download of S3 that is ended early is an error", "what a client got is used", "adapters/s3/handler.go", "if !errors.Is(err, errLeft) {", "if e.Code != \"\" {", "./adapters/s3 TestClientThatLeavesIsNoError$")),
+		alone("one test reads what was sent", one("a request counts as sent before it is", "what no upstream got is not used", "adapters/proxy/upstream_trace.go", "return c.sent.Load() && slices", "return slices", "./adapters/proxy TestEndedByClient$")),
 		one("a wallet is served only with credit", "a tenant without money can see that, and pay", "adapters/httpapi/httpapi.go", "\t\treturn serve(k)\n\t}\n\ta.echo.Add", "\t\tif err := k.reserveUsage(); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn serve(k)\n\t}\n\ta.echo.Add", "./adapters/httpapi TestPrepaidRequests$", script),
 	}
 }
