@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -176,7 +177,7 @@ func (r *reloader) prepare(is *appliedConfig, a *adminapi.Attempt) (next *applie
 	if a.Changed, err = settings.Compare(is.config, c); err != nil {
 		return nil, err
 	}
-	if next, err = r.builder.build(c, is); err == nil && len(a.Changed) > 0 {
+	if next, err = r.builder.build(c, is); err == nil && !samePolicy(&is.Policy, &next.Policy) {
 		a.Partial, err = r.checkPolicy(is, next)
 	}
 	if err == nil && next.certificate != nil && !next.certificate.Equal(r.certificates.tls.Certificate()) {
@@ -188,6 +189,13 @@ func (r *reloader) prepare(is *appliedConfig, a *adminapi.Attempt) (next *applie
 // sameText reports whether no key changed.
 func sameText(all []adminapi.Changed) bool {
 	return !slices.ContainsFunc(all, func(c adminapi.Changed) bool { return c.Key != settings.CertificateKey })
+}
+
+// samePolicy reports whether a change from one policy to the other has no effect. Then there is nothing to simulate.
+func samePolicy(from, to *event.Policy) bool {
+	is, next := *from, *to
+	is.Version, next.Version, is.ResetQuotas = 0, 0, 0
+	return reflect.DeepEqual(is, next)
 }
 
 // checkPolicy simulates the change. It returns an error if a caller would never be admitted. The check is partial if it

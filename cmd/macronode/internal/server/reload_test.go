@@ -102,6 +102,22 @@ func TestPartialCheckIsReported(t *testing.T) {
 	}
 }
 
+// TestOnlyChangedPolicyIsChecked: a change of a quota is simulated, one of the log level is not.
+func TestOnlyChangedPolicyIsChecked(t *testing.T) {
+	const quota = `quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`
+	for change, want := range map[string]int{`log.level=debug`: 0, `quotas=[{"name":"all","scope":"peer","requests_per_second":2}]`: 1, `quotas=[]`: 1} {
+		l, checked := newTestServer(t, testkit.Config(t, quota), testkit.Config(t, quota, change)), 0
+		l.reloader.simulate = func(node.Config, *event.Policy) (policycheck.Result, error) {
+			checked++
+			return policycheck.Result{}, nil
+		}
+		a := new(adminapi.Attempt)
+		if _, err := l.reloader.prepare(l.applied.Load(), a); err != nil || len(a.Changed) != 1 || checked != want {
+			t.Errorf("%s: %d simulations, want %d: %+v, %v", change, checked, want, a, err)
+		}
+	}
+}
+
 // TestNoReloadBeforeReady: a node that is starting does not reload, and its service manager is not notified that
 // it is ready.
 func TestNoReloadBeforeReady(t *testing.T) {
