@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -91,4 +92,27 @@ func FuzzPlainEvents(f *testing.F) {
 		var in accounting.RecordEvents
 		comparePlain(t, kind, body, &in)
 	})
+}
+
+// BenchmarkReadEvents reads a batch of 1,000 events and seals it, in one pass and by the JSON decoder.
+func BenchmarkReadEvents(b *testing.B) {
+	var events []string
+	for i := range 1000 {
+		events = append(events, replaced("a-1", fmt.Sprintf("a-%d", 7919*i%1000)))
+	}
+	body := []byte("[" + strings.Join(events, ",") + "]")
+	for name, read := range map[string]func(in *accounting.RecordEvents) bool{
+		"plain":   func(in *accounting.RecordEvents) bool { return readPlainEvents(batchType, body, now, in) },
+		"decoder": func(in *accounting.RecordEvents) bool { return readJSONEvents(batchType, body, now, in) == nil },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				var in accounting.RecordEvents
+				if !read(&in) || in.Seal() != nil {
+					b.Fatal("the events were not read")
+				}
+			}
+		})
+	}
 }

@@ -18,9 +18,9 @@ import (
 // newIndex opens the index, in which evicted keys are looked up.
 func (o *own) newIndex(ctx context.Context, dir string, ttl time.Duration) {
 	o.index = index.New(index.Config{Dir: dir, TTL: ttl, Journal: o.journal,
-		Indexed: func(upto types.LSN) { o.loop.Say(ctx, event.Indexed{Upto: upto}) },
+		Indexed: func(upto types.LSN) { o.loop.Send(ctx, event.Indexed{Upto: upto}) },
 		Aged:    func() bool { return o.loop.Status().MayHaveForgotten }})
-	o.desk.Index = o.index
+	o.dispatcher.Index = o.index
 }
 
 // measureTables returns the bytes of the idempotency keys in the tables of a closed index: keys

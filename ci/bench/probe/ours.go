@@ -32,16 +32,16 @@ const (
 // own is macronode's durable path without HTTP: dispatcher, loop, node, journal, read model,
 // index, and the rendering of every receipt.
 type own struct {
-	desk     *loop.Desk
-	fol      *readmodel.Follower
-	journal  *journalfile.Journal
-	index    *index.Indexer
-	loop     *loop.Loop
-	dir      fs.Dir // of the journal
-	callers  []caller
-	accounts int
-	issue    bool // issue to an account, instead of a transfer
-	stop     func() error
+	dispatcher *loop.Dispatcher
+	fol        *readmodel.Follower
+	journal    *journalfile.Journal
+	index      *index.Indexer
+	loop       *loop.Loop
+	dir        fs.Dir // of the journal
+	callers    []caller
+	accounts   int
+	issue      bool // issue to an account, instead of a transfer
+	stop       func() error
 }
 
 // caller is a client; from are its own accounts.
@@ -109,7 +109,7 @@ func newOwn(s settings) (*own, error) {
 	followed := state.New(l, 2)
 	st.CopyTo(&followed)
 	o.fol = readmodel.New(followed, 1<<14, 64, o.journal.Read)
-	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16}, loop.Door{}, 1)
+	o.dispatcher = loop.NewDispatcher(loop.ClassLimits{16, inFlight, 16}, loop.ClassLimits{}, 1)
 	for i := range s.callers {
 		spread := max(1, min(16, s.accounts/s.callers))
 		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]types.Nonce, spread),
@@ -120,14 +120,14 @@ func newOwn(s settings) (*own, error) {
 
 // run starts the loop, and returns when writes are accepted and the index is up to date.
 func (o *own) run(st state.State, l state.Limits, index string) error {
-	config := node.Config{State: l, MaxHeldReplies: o.desk.Size(), MaxReplayWaiters: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: 30 * time.Second,
+	config := node.Config{State: l, MaxHeldReplies: o.dispatcher.Size(), MaxReplayWaiters: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: 30 * time.Second,
 		StallThreshold: 5 * time.Second, SyncTimeout: 20 * time.Second, HeartbeatInterval: time.Second, SweepInterval: 100 * time.Millisecond, StartTimeout: 30 * time.Second,
 		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}}
 	n := node.New(config, st, hostclock.Mono(), types.NewRand(1))
 	ctx, cancel := context.WithCancel(context.Background())
 	o.newIndex(ctx, index, l.Idempotency.TTL)
-	o.loop = loop.New(n, new(hostclock.Clock), o.journal, o.desk, loop.Ports{Fold: o.fold, Child: func(event.ServiceCommand) {},
-		Fault: journalfile.FaultOf, Flush: func(int, int, time.Duration) {}}, maxBatch)
+	o.loop = loop.New(n, new(hostclock.Clock), o.journal, o.dispatcher, loop.Ports{Fold: o.fold, ServiceCommand: func(event.ServiceCommand) {},
+		ClassifyFault: journalfile.FaultOf, Flush: func(int, int, time.Duration) {}}, maxBatch)
 	ended, indexed := make(chan error, 1), make(chan error, 1)
 	go func() { ended <- o.loop.Run(ctx, event.Recovered{Recovery: event.Recovery{Journal: o.journal.ID()}}) }()
 	go func() { indexed <- o.index.Run(ctx) }()
@@ -140,10 +140,10 @@ func (o *own) run(st state.State, l state.Limits, index string) error {
 		return errors.Join(err, o.journal.Close())
 	}
 	for c := range types.NumServices {
-		o.loop.Say(ctx, event.ServiceUp{Service: c})
+		o.loop.Send(ctx, event.ServiceUp{Service: c})
 	}
 	key := event.Key{ID: boss, Tenant: types.DefaultTenant, Scopes: event.AllScopes, Bootstrap: true}
-	if r, ok := o.desk.Enrol(ctx, &event.CreateKey{Key: key}); !ok || r.Problem != event.None {
+	if r, ok := o.dispatcher.CreateKey(ctx, &event.CreateKey{Key: key}); !ok || r.Problem != event.None {
 		return errors.Join(fmt.Errorf("the key was refused: %s", r.Problem.Code()), o.stop())
 	}
 	return o.caughtUp(types.LSN(o.accounts))
@@ -177,7 +177,7 @@ func (o *own) fold(batch []record.Sealed) error {
 func (o *own) ask(c int) error {
 	q := &o.callers[c]
 	o.next(q)
-	r, ok := o.desk.Submit(context.Background(), types.ClassAuthed, &q.req)
+	r, ok := o.dispatcher.Submit(context.Background(), types.ClassAuthed, &q.req)
 	if !ok || r.Problem != event.None {
 		return fmt.Errorf("%s was refused: let in %v, %q", q.key, ok, r.Problem.Code())
 	}
