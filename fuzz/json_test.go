@@ -71,7 +71,7 @@ func (*fullNode) Endpoint(string, string) (func(time.Duration, int, []byte), fun
 func (*fullNode) Refused(types.Facet, event.Problem)            {}
 func (*fullNode) Rejected(types.Class, event.RejectReason)      {}
 func (*fullNode) Finish(types.Ticket, uint64, event.Completion) {}
-func (*fullNode) Admit(context.Context, event.Admit) (event.Decision, bool) {
+func (*fullNode) Admit(context.Context, event.Admit, httpapi.Holder) (event.Decision, bool) {
 	return event.Decision{}, true
 }
 func (*fullNode) ReserveBytes(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {

@@ -70,7 +70,7 @@ func FuzzObjectFiles(f *testing.F) {
 	f.Fuzz(func(t *testing.T, at uint32, with []byte, nodesAt uint32, nodesWith []byte, off, length uint32) {
 		d := world.NewDisk()
 		s := objectstore.New(d, objectstore.Limits{Uploads: 1, Object: 1 << 20})
-		u, err := s.Begin()
+		u, err := s.Begin(1)
 		if err != nil {
 			t.Fatal(err)
 		}

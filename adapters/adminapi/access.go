@@ -40,6 +40,14 @@ func (a *API) mayReadDetails(r *http.Request) bool {
 
 // credential checks the bearer credential of a request, and returns its holder for the log.
 func (a *API) credential(r *http.Request) (holder string, ok bool) {
+	if holder, ok = a.holder(r); ok && a.Authenticated != nil {
+		a.Authenticated(r.Context())
+	}
+	return holder, ok
+}
+
+// holder returns the holder of the bearer credential of a request.
+func (a *API) holder(r *http.Request) (name string, ok bool) {
 	header := r.Header["Authorization"]
 	if len(header) != 1 {
 		return "", false

@@ -7,10 +7,10 @@
 package adminapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
-	"net/http/pprof"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
@@ -36,6 +36,7 @@ type Config struct {
 	Storage   func() Storage                          // the copies of objects
 	Scrub     func()                                  // begins to read all copies
 	Repair    func()                                  // begins to look for missing copies, and restores them
+	Rebalance func()                                  // begins to move copies to the providers where new objects would have them
 	Exports   ExportsConfig                           // the delivery to sinks
 	Longest   time.Duration                           // longest duration of a drain: lame duck, drain and abort
 	Insecure  bool                                    // a listener that is not on loopback serves without TLS; shown to operators
@@ -49,6 +50,11 @@ type Config struct {
 	// Authorize checks a bearer credential other than Token, and returns a name of its holder
 	// for the log, which must not reveal it. Nil: there is no other credential.
 	Authorize func(credential string) (holder string, ok bool)
+	// Authenticated is called for each request with a valid credential. May be nil.
+	Authenticated func(request context.Context)
+	// Rejected is called before the answer to a request that is rejected for its host, its path or its
+	// missing credential. May be nil.
+	Rejected func(request context.Context)
 
 	Boot uint64 // random; half of the decision IDs
 	Log  *slog.Logger
@@ -77,6 +83,11 @@ type API struct {
 	pprof  route
 	token  [sha256.Size]byte // digests are compared because they have one length
 	count  atomic.Uint64     // of decisions
+	now    func() time.Time
+
+	checkInterval time.Duration // of the credential of a request that takes time
+
+	wrongHost, noCredential rejectionLog
 }
 
 type route struct {
@@ -87,7 +98,9 @@ type route struct {
 
 // New returns an API with all routes.
 func New(c Config) *API {
-	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), pprof: route{http.MethodGet, operate, profile}}
+	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), now: time.Now, checkInterval: time.Second,
+		wrongHost: rejectionLog{text: "admin request rejected: Host or Origin not allowed"}, noCredential: rejectionLog{text: "admin request rejected: no valid credential"}}
+	a.pprof = route{http.MethodGet, operate, a.profile}
 	a.routes = map[string]route{
 		"/livez":            {http.MethodGet, probe, a.livez},
 		"/healthz":          {http.MethodGet, probe, a.livez},
@@ -100,8 +113,10 @@ func New(c Config) *API {
 		"/drain":            {http.MethodPost, operate, a.drain},
 		"/clock/accept":     {http.MethodPost, operate, a.accept},
 		"/storage":          {http.MethodGet, operate, a.storage},
-		"/storage/scrub":    {http.MethodPost, operate, a.scrub},
-		"/storage/repair":   {http.MethodPost, operate, a.repair},
+		"/storage/scrub":    {http.MethodPost, operate, a.beginStorage(c.Scrub)},
+		"/storage/repair":   {http.MethodPost, operate, a.beginStorage(c.Repair)},
+
+		"/storage/rebalance": {http.MethodPost, operate, a.beginStorage(c.Rebalance)},
 
 		"/exports":            {http.MethodGet, operate, a.exports},
 		"/exports/quarantine": {http.MethodGet, operate, a.quarantine},
@@ -120,6 +135,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", string(id[:]))
 	w.Header().Set("X-Decision-Id", string(id[:]))
 	w.Header().Set("Cache-Control", "no-store")
+	if r.ProtoMajor == 1 && r.ContentLength != 0 { // no route reads a body, and the server must not wait for it
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // where there is none, the connection bounds it
+	}
 	answer := &response{ResponseWriter: w}
 	w = answer
 	defer func() { a.recovered(answer, string(id[:]), r, recover()) }()
@@ -133,13 +152,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	log := a.Log.With("decision", string(id[:]), "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
 	switch {
 	case to.access != probe && !a.isAddressed(r):
-		log.Warn("admin request rejected: Host or Origin not allowed", "host", r.Host)
-		a.refuse(w, event.Forbidden, "The Host or the Origin is not this node's. Use an IP address or localhost, or add the host name to admin.hosts.")
+		a.wrongHost.note(a.now(), log, "host", r.Host)
+		a.reject(w, r, event.Forbidden, "The Host or the Origin is not this node's. Use an IP address or localhost, or add the host name to admin.hosts.")
 	case !known:
-		a.refuse(w, event.NotFound, "")
+		a.reject(w, r, event.NotFound, "")
 	case r.Method != to.method && (r.Method != http.MethodHead || to.method != http.MethodGet):
 		w.Header().Set("Allow", to.method)
-		a.refuse(w, event.MethodNotAllowed, "")
+		a.reject(w, r, event.MethodNotAllowed, "")
 	default:
 		a.enter(w, r, to, log)
 	}
@@ -190,13 +209,21 @@ func (a *API) enter(w http.ResponseWriter, r *http.Request, to route, log *slog.
 	}
 	holder, ok := a.credential(r)
 	if !ok {
-		log.Warn("admin request rejected: no valid credential")
+		a.noCredential.note(a.now(), log)
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		a.refuse(w, event.Unauthorized, "This needs Authorization: Bearer with the token of run.json, the token of admin.token_file, or an API key of scope admin.")
+		a.reject(w, r, event.Unauthorized, "This needs Authorization: Bearer with the token of run.json, the token of admin.token_file, or an API key of scope admin of the tenant default, without limits on accounts and assets.")
 		return
 	}
 	log.Info("admin", "by", holder)
 	to.serve(w, r)
+}
+
+// reject answers with a problem that any caller can cause, and reports it.
+func (a *API) reject(w http.ResponseWriter, r *http.Request, p event.Problem, detail string) {
+	if a.Rejected != nil {
+		a.Rejected(r.Context())
+	}
+	a.refuse(w, p, detail)
 }
 
 // refuse answers with a problem.
@@ -208,20 +235,4 @@ func (a *API) refuse(w http.ResponseWriter, p event.Problem, detail string) {
 	}
 	w.WriteHeader(p.Status())
 	_, _ = w.Write(receipt.Problem(nil, p, receipt.Facts{Decision: []byte(id), Detail: detail})) // the client may be gone
-}
-
-// profile serves net/http/pprof. Its handlers parse the path.
-func profile(w http.ResponseWriter, r *http.Request) {
-	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
-	case "cmdline":
-		pprof.Cmdline(w, r)
-	case "profile":
-		pprof.Profile(w, r)
-	case "symbol":
-		pprof.Symbol(w, r)
-	case "trace":
-		pprof.Trace(w, r)
-	default:
-		pprof.Index(w, r)
-	}
 }

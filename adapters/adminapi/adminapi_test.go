@@ -180,7 +180,7 @@ func TestAccess(t *testing.T) {
 func TestEmptyTokenIsRejected(t *testing.T) {
 	d := build(func(c *Config) { c.Token = "" })
 	for _, reported := range []string{"", "Bearer", "Bearer "} {
-		if w := d.call(post("/drain").by(reported)); w.Code != 401 || len(d.wanted) > 0 {
+		if w := d.call(post("/drain").by(reported)); w.Code != 401 || !strings.Contains(w.Body.String(), "of the tenant default, without limits on accounts and assets") || len(d.wanted) > 0 {
 			t.Errorf("%q: %d", reported, w.Code)
 		}
 	}
@@ -516,6 +516,64 @@ func TestReloadReportsOutcome(t *testing.T) {
 		if w := d.call(ask.by(bearer)); w.Code != want || !strings.Contains(w.Body.String(),
 			`"applied":false,"version":"bad","why":["data takes effect at a start"],"changed":[{"key":"data","old":"a","new":"b","hot":false}]`) {
 			t.Errorf("%s: %d %s", ask.method, w.Code, w.Body)
+		}
+	}
+}
+
+// TestUnreadBodyEndsConnection: no request of the admin API has a body, and the listener does not wait for one that was announced.
+func TestUnreadBodyEndsConnection(t *testing.T) {
+	s := httptest.NewServer(New(Config{Status: func() event.Status { return event.Status{} }, Metrics: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler)}))
+	defer s.Close()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // otherwise the server waits for ever
+	_, _ = io.WriteString(c, "GET /livez HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
+	if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
+		t.Errorf("%v, %q", err, all)
+	}
+}
+
+// TestAuthenticatedRequestsAreReported: each request with a valid credential is, and no other.
+func TestAuthenticatedRequestsAreReported(t *testing.T) {
+	reported := 0
+	d := build(func(c *Config) { c.Authenticated = func(context.Context) { reported++ } })
+	for _, c := range []struct {
+		credential string
+		want       int
+	}{{token, 1}, {otherToken, 1}, {"wrong", 0}, {"", 0}} {
+		reported = 0
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/config/status", nil)
+		r.Header.Set("Authorization", "Bearer "+c.credential)
+		d.ServeHTTP(httptest.NewRecorder(), r)
+		if reported != c.want {
+			t.Errorf("%q is reported %d times, want %d", c.credential, reported, c.want)
+		}
+	}
+}
+
+// TestRejectedRequestsAreReported: each request that is rejected before it is served is, and no other.
+func TestRejectedRequestsAreReported(t *testing.T) {
+	reported := 0
+	d := build(func(c *Config) { c.Rejected = func(context.Context) { reported++ } })
+	for _, c := range []struct {
+		method, url, credential string
+		status, want            int
+	}{
+		{"GET", "http://localhost/config/status", token, 200, 0},
+		{"GET", "http://localhost/readyz?x", "", 400, 0}, // a probe has no more parameters
+		{"GET", "http://localhost/config/status", "wrong", 401, 1},
+		{"GET", "http://evil.example/config/status", token, 403, 1},
+		{"GET", "http://localhost/none", token, 404, 1},
+		{"POST", "http://localhost/config/status", token, 405, 1},
+	} {
+		reported = 0
+		r, w := httptest.NewRequest(c.method, c.url, nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+c.credential)
+		if d.ServeHTTP(w, r); w.Code != c.status || reported != c.want {
+			t.Errorf("%s %s: status %d, reported %d times", c.method, c.url, w.Code, reported)
 		}
 	}
 }

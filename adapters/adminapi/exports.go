@@ -18,11 +18,12 @@ type Exports struct {
 type Sink struct {
 	Name        string    `json:"name"`
 	Kind        string    `json:"kind"`
-	State       string    `json:"state"`           // ok; waiting: an attempt has no answer for 5 s; failing: the last attempts have failed; stopped: the receiver wants no items; unknown: not in the configuration
+	State       string    `json:"state"`           // starting: the node has not read its streams since its start; ok; waiting: an attempt has no answer for 5 s, or the oldest item waits for a minute, or a change waits for what was under way before it; failing: the last attempts have failed; stopped: the receiver wants no items; unknown: not in the configuration
 	Reason      string    `json:"reason,omitzero"` // of the last attempt that failed
 	FailedAt    time.Time `json:"failed_at,omitzero"`
-	Pending     uint64    `json:"pending"` // items that the sink does not have
+	Pending     *uint64   `json:"pending,omitzero"` // items that the sink does not have; nil: not known yet
 	Quarantined int       `json:"quarantined"`
+	Redriven    int       `json:"redriven"` // of these: will be delivered again
 	InFlight    int       `json:"in_flight"`
 	Blocked     int       `json:"blocked_lanes"` // wait because the quarantine is full
 	LagSeconds  float64   `json:"lag_seconds"`
@@ -40,6 +41,7 @@ type Lane struct {
 	Cursor      uint64 `json:"cursor"` // delivered, quarantined or skipped up to here
 	Head        uint64 `json:"head"`   // the last item of the stream
 	Quarantined int    `json:"quarantined"`
+	Redriven    int    `json:"redriven"` // of these: will be delivered again
 }
 
 // Quarantine are the items that sinks have rejected.
@@ -75,8 +77,9 @@ type ExportsConfig struct {
 	Redrive    func(LaneRef) (items int, _ event.Problem) // Stream empty: all lanes of the sink; Position 0: all items
 	Skip       func(LaneRef) event.Problem                // a quarantined position, or all up to one
 	Backfill   func(LaneRef) event.Problem                // all from a position
-	Resume     func(sink string) event.Problem            // a stopped sink
-	Remove     func(sink string) (int, event.Problem)     // the lanes of a sink that the configuration does not have
+	Resume     func(sink string) (bool, event.Problem)    // a stopped sink; false: it was not
+	// Remove forgets the lanes of a sink that the configuration does not have. Busy: an earlier delivery has not ended, and why says so.
+	Remove func(sink string) (lanes int, why string, _ event.Problem)
 }
 
 func (a *API) exports(w http.ResponseWriter, _ *http.Request) {
@@ -94,9 +97,9 @@ func (a *API) quarantine(w http.ResponseWriter, r *http.Request) {
 
 // redrive delivers quarantined items again.
 func (a *API) redrive(w http.ResponseWriter, r *http.Request) {
-	at, ok := laneOf(r, false)
-	if !ok {
-		a.refuse(w, event.BadRequest, errLane)
+	at, wrong := laneOf(r, false)
+	if wrong != "" {
+		a.refuse(w, event.BadRequest, wrong)
 		return
 	}
 	n, problem := a.Exports.Redrive(at)
@@ -114,9 +117,9 @@ func (a *API) skip(w http.ResponseWriter, r *http.Request)     { a.moveLane(w, r
 func (a *API) backfill(w http.ResponseWriter, r *http.Request) { a.moveLane(w, r, a.Exports.Backfill) }
 
 func (a *API) moveLane(w http.ResponseWriter, r *http.Request, do func(LaneRef) event.Problem) {
-	at, ok := laneOf(r, true)
-	if !ok {
-		a.refuse(w, event.BadRequest, errLane)
+	at, wrong := laneOf(r, true)
+	if wrong != "" {
+		a.refuse(w, event.BadRequest, wrong)
 		return
 	}
 	if problem := do(at); problem != event.None {
@@ -132,19 +135,22 @@ func (a *API) moveLane(w http.ResponseWriter, r *http.Request, do func(LaneRef) 
 func (a *API) remove(w http.ResponseWriter, r *http.Request) {
 	flags, ok := query(r, "sink")
 	if !ok || flags["sink"] == "" {
-		a.refuse(w, event.BadRequest, "The query is not sink=NAME.")
+		a.refuse(w, event.BadRequest, errSink)
 		return
 	}
-	n, problem := a.Exports.Remove(flags["sink"])
+	n, why, problem := a.Exports.Remove(flags["sink"])
 	switch problem {
 	case event.None:
 		a.say(w, http.StatusOK, struct {
 			Lanes int `json:"lanes"`
 		}{n})
 	case event.BadRequest:
-		a.refuse(w, problem, "The sink is in the configuration of the node: remove it there first, and restart the node.")
+		a.refuse(w, problem, "The sink is in the configuration of the node: remove it there first, and reload the configuration.")
 	default:
-		a.refuse(w, problem, laneDetail(problem))
+		if why == "" {
+			why = laneDetail(problem)
+		}
+		a.refuse(w, problem, why)
 	}
 }
 
@@ -152,14 +158,17 @@ func (a *API) remove(w http.ResponseWriter, r *http.Request) {
 func (a *API) resume(w http.ResponseWriter, r *http.Request) {
 	flags, ok := query(r, "sink")
 	if !ok || flags["sink"] == "" {
-		a.refuse(w, event.BadRequest, "The query is not sink=NAME.")
+		a.refuse(w, event.BadRequest, errSink)
 		return
 	}
-	if problem := a.Exports.Resume(flags["sink"]); problem != event.None {
+	waited, problem := a.Exports.Resume(flags["sink"])
+	if problem != event.None {
 		a.refuse(w, problem, laneDetail(problem))
 		return
 	}
-	a.say(w, http.StatusOK, a.Exports.Status())
+	a.say(w, http.StatusOK, struct {
+		Resumed bool `json:"resumed"`
+	}{waited})
 }
 
 // laneDetail says why a change was refused.
@@ -176,23 +185,38 @@ func laneDetail(p event.Problem) string {
 	}
 }
 
-const errLane = "The query is not sink=NAME, tenant=TENANT, stream=usage/DIMENSION or stream=wallet, and position=N from 1."
+// Details of a request that names no lane. Commands of an operator show them too, so only the first speaks of a query: no command sends
+// such a one.
+const (
+	errQuery    = "The query has a parameter that is unknown or repeated: known are sink, tenant, stream and position."
+	errSink     = "The name of the sink is missing."
+	errTenant   = "The tenant must be default, or a number."
+	errStream   = "The stream is missing: name usage/DIMENSION or wallet."
+	errPosition = "The position must be a number from 1."
+)
 
-// laneOf reads which lane a request names. If it is not whole, stream and position may be missing.
-func laneOf(r *http.Request, whole bool) (at LaneRef, ok bool) {
+// laneOf reads which lane a request names, and returns what is wrong with it. If it is not whole, stream and position may be missing.
+func laneOf(r *http.Request, whole bool) (at LaneRef, wrong string) {
 	flags, ok := query(r, "sink", "tenant", "stream", "position")
-	at.Sink, at.Stream = flags["sink"], flags["stream"]
-	if text := flags["tenant"]; text == "" {
-		at.Tenant = types.DefaultTenant
-	} else if at.Tenant, _ = types.ParseTenant(text); at.Tenant == 0 {
-		return at, false
+	at.Sink, at.Stream, at.Tenant = flags["sink"], flags["stream"], types.DefaultTenant
+	if text := flags["tenant"]; text != "" {
+		at.Tenant, _ = types.ParseTenant(text)
 	}
 	text, given := flags["position"]
-	if given {
-		n, err := strconv.ParseUint(text, 10, 53)
-		if at.Position = n; err != nil || n == 0 || at.Stream == "" {
-			return at, false
-		}
+	if n, err := strconv.ParseUint(text, 10, 53); err == nil {
+		at.Position = n
 	}
-	return at, ok && at.Sink != "" && (given || !whole)
+	switch {
+	case !ok:
+		return at, errQuery
+	case at.Sink == "":
+		return at, errSink
+	case at.Tenant == 0:
+		return at, errTenant
+	case at.Stream == "" && (given || whole):
+		return at, errStream
+	case at.Position == 0 && (given || whole):
+		return at, errPosition
+	}
+	return at, ""
 }

@@ -30,6 +30,7 @@ type more struct {
 	BrokenA  []string          `json:"broken_upstreams_anonymous,omitempty"` // whose circuit is open or half-open for anonymous callers
 	Down     []string          `json:"unhealthy_upstreams,omitempty"`        // whose health checks fail on every endpoint
 	Failed   []string          `json:"failed_providers,omitempty"`           // of objects, each with the reason
+	Lost     int               `json:"lost_objects,omitzero"`                // GET /storage lists them
 	Proof    *Proof            `json:"certificate,omitempty"`                // absent: no listener has TLS
 	Insecure bool              `json:"insecure"`                             // serves without TLS on a listener that is not on loopback
 	Fault    string            `json:"journal_fault"`                        // how the journal failed; empty: it has not
@@ -121,6 +122,10 @@ func (a *API) more(s *event.Status) *more {
 				m.Failed = append(m.Failed, p.Name+": "+p.Failed)
 			}
 		}
+	}
+	if s.DegradedBy.Has(types.ObjectsLost) && a.Storage != nil {
+		is := a.Storage()
+		m.Lost = is.LostCount()
 	}
 	if a.Proof != nil {
 		if is, ok := a.Proof(); ok {

@@ -71,18 +71,48 @@ func (a *Archive) List() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, err := a.kept.List()
+	kept, err := a.Kept().List()
+	if err != nil {
+		return nil, err
+	}
+	names = append(names, kept...)
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Kept returns the kept files alone, for reading.
+func (a *Archive) Kept() fs.FS { return kept{a.kept, a} }
+
+// kept is the kept files alone, under their live names.
+type kept struct {
+	fs.FS
+	a *Archive
+}
+
+func (k kept) List() (names []string, err error) {
+	all, err := k.FS.List()
 	if err != nil {
 		return nil, fmt.Errorf("archive: list: %w", err)
 	}
-	for _, name := range kept {
+	for _, name := range all {
 		if name, ok := strings.CutSuffix(name, suffix); ok {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return names, nil
 }
+
+func (k kept) Open(name string) (fs.File, error) {
+	f, err := k.a.open(name, name+suffix)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (kept) Create(string) (fs.File, error) { return nil, errRead }
+func (kept) Rename(string, string) error    { return errRead }
+func (kept) Remove(string) error            { return errRead }
 
 // Open opens a file for reading: the live one if it is in both.
 func (a *Archive) Open(name string) (fs.File, error) {
@@ -90,14 +120,11 @@ func (a *Archive) Open(name string) (fs.File, error) {
 	if !errors.Is(err, os.ErrNotExist) {
 		return f, err
 	}
-	packed, gone := a.open(name, name+suffix)
+	packed, gone := a.Kept().Open(name)
 	if errors.Is(gone, os.ErrNotExist) {
 		return nil, err
 	}
-	if gone != nil {
-		return nil, gone
-	}
-	return packed, nil
+	return packed, gone
 }
 
 // Moved is the result of a move.

@@ -2,7 +2,8 @@
 // operation, the time and the decision id. The file contains no secret and no body.
 //
 //	Note ──► bounded queue ──Run──► audit.log ──full──► audit.log.1 ──► … ──► removed
-//	  └── full: lost, counted, and recorded in the file at their position: {"lost":n}
+//	  ├── full: lost, counted, and recorded in the file at their position: {"lost":n}
+//	  └── many rejections of a tenant: omitted, counted, and recorded in its next one: "omitted":n
 //
 // The file is for investigations. The durable record of every change is the journal, whose
 // records have caller and outcome. Therefore no request waits for this file. It is synced when
@@ -15,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"macronode/core/rejection"
 )
 
 // Limits has the limits of a log.
@@ -23,17 +26,20 @@ type Limits struct {
 	Size  int64         // maximum bytes of one file
 	Keep  int           // rotated files to keep, at least one
 	Every time.Duration // maximum time that a line is queued while the disk accepts writes
+
+	Rejected rejection.Rate // lines of rejected requests of a tenant; a burst of 0: no limit
 }
 
 // DefaultLimits returns the default limits.
 func DefaultLimits() Limits {
-	return Limits{Queue: 4096, Size: 64 << 20, Keep: 8, Every: time.Second}
+	return Limits{Queue: 4096, Size: 64 << 20, Keep: 8, Every: time.Second, Rejected: rejection.Rate{Burst: 1000, Every: time.Second}}
 }
 
 // Counts has the number of lines by outcome since the start. Queued lines are not included.
 type Counts struct {
 	Written uint64
 	Lost    uint64 // dropped, not in any file
+	Omitted uint64 // left out: their tenant had too many rejected requests
 	Failed  uint64 // failed operations on the file
 }
 
@@ -45,12 +51,13 @@ type Log struct {
 	some   chan struct{} // signals that a line is queued
 	half   chan struct{} // signals that the queue is half full
 
-	mu    sync.Mutex // guards the next three fields; nothing blocks while it is held
-	queue []Line
-	over  uint64 // lines lost after the last queued one
-	ended bool
+	mu       sync.Mutex // guards the next four fields; nothing blocks while it is held
+	queue    []Line
+	over     uint64 // lines lost after the last queued one
+	ended    bool
+	rejected rejectedShares
 
-	written, lost, failed atomic.Uint64
+	written, lost, omitted, failed atomic.Uint64
 
 	pen     pen // this and all fields below are used only by Run
 	batch   batch
@@ -65,11 +72,16 @@ func New(dir string, limits Limits, log *slog.Logger) *Log {
 }
 
 // Note queues a line with the current time. It never blocks. If the queue is full or Run has ended,
-// the line is lost and counted.
+// the line is lost and counted. The line of a rejected request is omitted and counted if its tenant has too many.
 func (l *Log) Note(line Line) {
 	line.at = time.Now()
 	line.cut()
 	l.mu.Lock()
+	if line.isLimited(l.limits.Rejected) && !l.rejected.of(line.Tenant).accept(&line, l.limits.Rejected) {
+		l.mu.Unlock()
+		l.omitted.Add(1)
+		return
+	}
 	room := !l.ended && len(l.queue) < l.limits.Queue
 	if room {
 		l.queue = append(l.queue, line)
@@ -97,7 +109,7 @@ func poke(c chan struct{}) {
 
 // Counts returns the number of lines by outcome.
 func (l *Log) Counts() Counts {
-	return Counts{Written: l.written.Load(), Lost: l.lost.Load(), Failed: l.failed.Load()}
+	return Counts{Written: l.written.Load(), Lost: l.lost.Load(), Omitted: l.omitted.Load(), Failed: l.failed.Load()}
 }
 
 // Run writes lines until ctx ends, and then the queued ones. It is called once. A failed write is

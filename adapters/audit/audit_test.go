@@ -88,6 +88,7 @@ type entry struct {
 	Code     string       `json:"code"`
 	TxID     string       `json:"txid"`
 	Lost     int          `json:"lost"`
+	Omitted  int          `json:"omitted"`
 }
 
 // entries returns the complete lines of the given files, in order, and the number of torn ones.

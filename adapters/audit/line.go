@@ -21,7 +21,8 @@ type Line struct {
 	Code     string       // problem code
 	TxID     string       // transaction id of the record
 
-	at time.Time
+	at      time.Time
+	omitted uint64 // rejected requests of the tenant before this one that have no line
 }
 
 // Maximum lengths of the fields, in bytes. A line has at most maxLine bytes for any content.
@@ -71,6 +72,7 @@ func (l *Line) append(b []byte) []byte {
 	b = appendNumber(b, `,"status":`, uint64(max(l.Status, 0)))
 	b = appendText(b, `,"code":"`, l.Code)
 	b = appendText(b, `,"txid":"`, l.TxID)
+	b = appendNumber(b, `,"omitted":`, l.omitted)
 	return append(b, '}')
 }
 

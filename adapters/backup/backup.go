@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
@@ -25,17 +26,32 @@ var (
 	ErrNone  = errors.New("backup: no journal is there")
 	ErrFork  = errors.New("backup: the backup is of another journal, or this journal has lost frames that the backup has")
 	ErrHeir  = errors.New("backup: the backup is of the journal from which this one was restored")
+	ErrCopy  = errors.New("backup: the backup is damaged")
 	ErrTaken = errors.New("backup: the target directory already has a journal")
 )
 
 // A Cut is the end of a copy: it has all frames up to LSN and no later ones.
 type Cut = durable.Mark
 
-// cutName is the file with the end of a copy. Anything invalid before that end is damage.
-const cutName = "copy.cut"
+// CutName is the file with the end of a copy. Anything invalid before that end is damage.
+const CutName = "copy.cut"
 
 // CutOf returns the end of a copy; zero if the directory is not a copy.
-func CutOf(from fs.FS) (Cut, error) { return durable.Read(from, cutName) }
+func CutOf(from fs.FS) (Cut, error) {
+	cut, err := durable.Read(from, CutName)
+	if errors.Is(err, durable.ErrFormat) {
+		path := CutName
+		switch dir := from.(type) {
+		case fs.Dir:
+			path = filepath.Join(string(dir), CutName)
+		case fmt.Stringer:
+			path = filepath.Join(dir.String(), CutName)
+		}
+		err = fmt.Errorf("%s: %w: it records the last frame of the backup; remove it, then all commands work again, but frames that are missing at the end of the backup "+
+			"are not detected until macronode backup has written it again", path, err)
+	}
+	return cut, err
+}
 
 // Done is the result of a copy.
 type Done struct {
@@ -70,6 +86,9 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 		first = 0 // the journal is not being written, and may have no frame
 	}
 	id, err := firstID(from, first)
+	if cut, _ := CutOf(to); errors.Is(err, journalfile.ErrDamaged) && cut.LSN > 0 {
+		id, err = cut.Journal, nil // the frames behind the copy may be intact
+	}
 	if err != nil {
 		return d, err
 	}
@@ -96,7 +115,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 		return c.done, err
 	}
 	if c.done.LSN > 0 {
-		if err := c.done.Write(to, cutName); err != nil {
+		if err := c.done.Write(to, CutName); err != nil {
 			return c.done, err
 		}
 	}
@@ -153,6 +172,9 @@ func (c *copying) open(to fs.FS, id types.JournalID) (err error) {
 		}
 		return c.ctx.Err()
 	}}.Recover(to, id)
+	if errors.Is(err, journalfile.ErrDamaged) {
+		return errors.Join(fmt.Errorf("%w: %w", ErrCopy, err), j.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("the copy: %w", err)
 	}
@@ -250,9 +272,10 @@ type As struct {
 	At       types.Time      // now; the node's time continues from there, or from the copy's end if that is later
 	KeepKeys bool            // the API keys of the copy stay valid
 	Evidence types.LSN       // frames up to this one were durable, as recorded outside of the segments
+	Upto     types.LSN       // the last frame of the copy to take, which is before its first damage; 0: all
 }
 
-// Restore makes a journal from a copy in to, which must be empty. The journal has all frames of
+// Restore makes a journal from a copy in to, which must be empty. The journal has the frames of
 // the copy, followed by a restore record.
 func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Done, err error) {
 	names, err := to.List()
@@ -271,7 +294,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 		return d, err
 	}
 	defer func() { err = errors.Join(err, c.to.Close()) }()
-	if err := c.run(from, 0); err != nil {
+	if err := c.run(from, as.Upto); err != nil {
 		return c.done, err
 	}
 	cut := c.done.Cut

@@ -8,6 +8,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"os"
@@ -30,11 +31,13 @@ type Config struct {
 	CredentialsFile string // has the ID of the access key and the secret key, a line each; it is read for each request, so it can be replaced
 	CAFile          string // certificates that sign that of the server; empty: those of the system
 	Spool           fs.Dir // of drafts, on this machine
+	Requests        int    // at once; 0: MaxRequests
 }
 
 // Limits of requests.
 const (
 	MaxRequests   = 256                    // at once; a further one waits, and fails with provider.ErrBusy
+	MaxIdleConns  = 32                     // connections without requests
 	firstByte     = time.Second            // until the head of a response to a read, with all attempts
 	progress      = time.Second            // until a part of a body, beside the time of its bytes
 	readRate      = 1 << 20                // bytes per second of a part; a slower one fails
@@ -47,7 +50,6 @@ const (
 	maxBackoff    = 100 * time.Millisecond // between two attempts
 	connTimeout   = time.Second            // of a connection, and of its TLS handshake
 	idleTimeout   = time.Minute            // of a connection without requests
-	maxIdle       = 32                     // connections without requests
 	maxSecretFile = 4096                   // bytes of the file with the credentials
 	maxHeader     = 64 << 10               // bytes of the header of a response
 	maxAnswer     = 4 << 20                // bytes of a body that is no content of a file
@@ -66,7 +68,7 @@ type Bucket struct {
 
 // New returns a bucket. It reads and makes nothing.
 func New(c Config) *Bucket {
-	b := &Bucket{Config: c, slots: make(chan struct{}, MaxRequests)}
+	b := &Bucket{Config: c, slots: make(chan struct{}, cmp.Or(c.Requests, MaxRequests))}
 	b.client = s3.New(s3.Options{
 		BaseEndpoint: &b.Endpoint, Region: b.Region, UsePathStyle: true,
 		Credentials: aws.CredentialsProviderFunc(b.credentials),

@@ -10,19 +10,21 @@ import (
 	"net"
 	"net/http"
 	"os"
+
+	"macronode/adapters/httpcheck"
 )
 
 // transport returns the connections to the server.
 func (b *Bucket) transport() http.RoundTripper {
 	d := net.Dialer{Timeout: connTimeout}
-	t := &http.Transport{DialContext: d.DialContext, TLSHandshakeTimeout: connTimeout, MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTimeout,
+	t := &http.Transport{DialContext: d.DialContext, TLSHandshakeTimeout: connTimeout, MaxIdleConnsPerHost: MaxIdleConns, IdleConnTimeout: idleTimeout,
 		ExpectContinueTimeout: connTimeout, MaxResponseHeaderBytes: maxHeader, DisableCompression: true}
 	if b.CAFile != "" {
 		t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			return b.dialTLS(ctx, &d, network, address)
 		}
 	}
-	return bounded{t}
+	return bounded{httpcheck.Unswitched(t)}
 }
 
 // dialTLS connects to a server whose certificate is signed by one of CAFile.

@@ -21,6 +21,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"macronode/adapters/httpcheck"
 )
 
 // Defaults of Options.
@@ -81,7 +83,7 @@ func New(address, key string, o Options) (*Client, error) {
 	}
 	c.base = strings.TrimSuffix(c.base, "/") + "/"
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the key is not sent to another host
-	c.http = &http.Client{Transport: c.transport, CheckRedirect: stay}
+	c.http = &http.Client{Transport: httpcheck.Unswitched(c.transport), CheckRedirect: stay}
 	return c, nil
 }
 

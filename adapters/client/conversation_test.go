@@ -233,6 +233,8 @@ func usage(t *testing.T, s *stand, k *client.Client) {
 	s.golden["GET /v1/usage?from="+from+"&to="+to+"&dimension=requests&group=window%2Cservice&format=json"] = golden{head: "200",
 		answer: `{"from":"` + from + `","to":"` + to + `","group":["window","service"],"usage":[{"dimension":"requests","window_from":"2023-11-14T22:10:00.000Z",` +
 			`"window_to":"2023-11-14T22:15:00.000Z","labels":{"service":"shop"},"value":"3","late":"0","open":"3","events":2}],"sealed_to":"` + from + `","as_of":"` + to + `"}`}
+	s.golden["GET /v1/usage?from="+from+"&to="+to+"&as_of=2023-11-15T00:00:00Z&format=json"] = golden{head: "200",
+		answer: `{"from":"` + from + `","to":"` + to + `","usage":[{"dimension":"requests","labels":{},"value":"3","late":"1","open":"0","events":2}],"as_of":"2023-11-15T00:00:00.000Z"}`}
 	s.golden["GET /v1/usage-slices?limit=1000"] = golden{head: "200", answer: `{"slices":[{"tenant":"default","dimension":"requests","seq":1,"kind":"usage",` +
 		`"window_from":"2023-11-14T22:10:00.000Z","window_to":"2023-11-14T22:15:00.000Z","previous":"` + strings.Repeat("0", 64) + `","digest":"` + strings.Repeat("a", 64) +
 		`","rows":[{"labels":{"service":"shop"},"value":"3","events":2}]}],"sealed_to":"` + to + `","as_of":"` + to + `"}`}
@@ -245,6 +247,10 @@ func usage(t *testing.T, s *stand, k *client.Client) {
 	q := client.UsageQuery{From: time.Date(2023, 11, 14, 22, 0, 0, 0, time.UTC), To: time.Date(2023, 11, 14, 23, 0, 0, 0, time.UTC), Dimension: "requests", Group: []string{"window", "service"}}
 	if p, err := k.Usage(t.Context(), q); err != nil || len(p.Usage) != 1 || p.Usage[0].Value != "3" || p.Usage[0].Labels.Service != "shop" || p.Raw == nil {
 		t.Errorf("sum: %+v %v", p, err)
+	}
+	past := client.UsageQuery{From: q.From, To: q.To, AsOf: time.Date(2023, 11, 15, 0, 0, 0, 0, time.UTC)}
+	if p, err := k.Usage(t.Context(), past); err != nil || len(p.Usage) != 1 || p.Usage[0].Late != "1" || !p.AsOf.Equal(past.AsOf) || !p.SealedTo.IsZero() {
+		t.Errorf("sum as of a time: %+v %v", p, err)
 	}
 	n := 0
 	for one, err := range k.UsageSlices(t.Context(), client.UsageQuery{}, client.ListOptions{Page: client.MaxPage}) {
@@ -453,7 +459,7 @@ func TestCodesMatchDocument(t *testing.T) {
 		client.IdempotencyConflict, client.IdempotencyCapacity, client.InProgress, client.InsufficientFunds, client.Internal, client.LimitsExceeded,
 		client.MethodNotAllowed, client.NonceConflict, client.NotBeneficiary, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
 		client.Unavailable, client.OutcomeUnknown, client.RecordUnreadable, client.UnsupportedMedia,
-		client.QuotaExceeded, client.DigestMismatch, client.PreconditionFailed, client.RangeNotSatisfiable, client.ObjectUnreadable, client.PaymentRequired,
+		client.QuotaExceeded, client.DigestMismatch, client.PreconditionFailed, client.RangeNotSatisfiable, client.ObjectUnreadable, client.PaymentRequired, client.PaymentExpired,
 		client.EventConflict, client.EventTooOld, client.EventInFuture, client.EventInvalid, client.UsageOverflow, client.UsageCapacity,
 		client.LaneMoved, client.ExportCapacity, client.UploadMoved}
 	all := doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum

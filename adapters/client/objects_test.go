@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,10 +23,13 @@ func TestDownloadContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests := r.Header.Get("Range")
+		mu.Lock()
 		asked = append(asked, requests)
+		mu.Unlock()
 		from := 0
 		if requests != "" {
 			from, _ = strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(requests, "bytes="), "-"))
@@ -41,7 +45,9 @@ func TestDownloadContinues(t *testing.T) {
 	}))
 	defer s.Close()
 	for _, offset := range []uint64{0, 50_000, 300_000} {
+		mu.Lock()
 		asked = nil
+		mu.Unlock()
 		k, err := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 		if err != nil {
 			t.Fatal(err)
@@ -49,9 +55,11 @@ func TestDownloadContinues(t *testing.T) {
 		var got bytes.Buffer
 		got.Write(content[:offset])
 		size, err := k.GetObject(t.Context(), address, "", offset, bytes.NewReader(content), &got)
+		mu.Lock()
 		if err != nil || size != uint64(len(content)) || !bytes.Equal(got.Bytes(), content) {
 			t.Errorf("from %d: %d bytes of %d, %v; asked %q", offset, got.Len(), size, err, asked)
 		}
+		mu.Unlock()
 		k.Close()
 	}
 }
@@ -80,9 +88,12 @@ func TestReceivedContentIsChecked(t *testing.T) {
 
 // TestUploadIsSentAgain: each attempt sends the content from its start.
 func TestUploadIsSentAgain(t *testing.T) {
+	var mu sync.Mutex
 	var got []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
 		got = append(got, string(body))
 		if len(got) < 3 {
 			panic(http.ErrAbortHandler)
@@ -96,9 +107,11 @@ func TestUploadIsSentAgain(t *testing.T) {
 	}
 	defer k.Close()
 	o, err := k.PutObject(t.Context(), "b3:0", "", 5, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("hello")), nil })
+	mu.Lock()
 	if err != nil || !o.Created || strings.Join(got, ",") != "hello,hello,hello" {
 		t.Errorf("%v, %v, sent %q", o, err, got)
 	}
+	mu.Unlock()
 	k2, _ := client.New(s.URL, "secret", client.Options{Environment: client.Environment{Sleep: noSleep}})
 	defer k2.Close()
 	if _, err := k2.PutObject(t.Context(), "", "", -1, func() (io.ReadCloser, error) { return nil, errInput }); !errors.Is(err, errInput) {

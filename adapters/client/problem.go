@@ -58,6 +58,7 @@ const (
 	RangeNotSatisfiable Code = "range_not_satisfiable"
 	ObjectUnreadable    Code = "object_unreadable"
 	PaymentRequired     Code = "payment_required"
+	PaymentExpired      Code = "payment_expired"
 	EventConflict       Code = "event_conflict"
 	EventTooOld         Code = "event_too_old"
 	EventInFuture       Code = "event_in_future"

@@ -38,6 +38,8 @@ func decideRetry(a attempt, doubt, patient bool) (again, still bool) {
 		return patient, doubt
 	case a.code == Busy, a.code == RateLimited, a.code == IdempotencyCapacity, a.code == Unavailable:
 		return a.retryable, doubt // this attempt was not executed; an earlier one may have been
+	case a.code == QuotaExceeded:
+		return false, doubt // nothing was stored, though the status is that of a failed server
 	case a.code == InProgress, a.status >= 500:
 		return a.retryable, true
 	case a.retryable:

@@ -30,6 +30,8 @@ func TestJudge(t *testing.T) {
 		{"a bug of the node", ours(500, Internal, true), false, true, true},
 		{"a failure that a later version knows", ours(503, "novel", true), false, true, true},
 		{"a failure that it takes for final", ours(507, "novel", false), false, false, true},
+		{"no room in the bucket", ours(507, QuotaExceeded, false), false, false, false},
+		{"no room in the bucket, after a doubt", ours(507, QuotaExceeded, false), true, false, true},
 		{"a refusal that a later version knows", ours(409, "novel", true), false, true, false},
 		{"a final one", ours(409, "novel", false), true, false, true},
 		{"refused for good", ours(409, InsufficientFunds, false), false, false, false},

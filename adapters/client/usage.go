@@ -92,6 +92,7 @@ type UsageQuery struct {
 	From, To  time.Time // windows that begin in [From, To)
 	Dimension string    // empty: all
 	Group     []string  // of window, service, region, method, route, subject
+	AsOf      time.Time // of sums: what was due to be sealed by then, the same for ever; zero: all, also what is open
 }
 
 // A UsagePage is sums of usage.
@@ -112,7 +113,7 @@ func (c *Client) Usage(ctx context.Context, q UsageQuery) (*UsagePage, error) {
 
 // UsageText is Usage as json, ndjson or csv.
 func (c *Client) UsageText(ctx context.Context, q UsageQuery, format string) ([]byte, error) {
-	p := &wire.UsageParams{From: q.From, To: q.To, Dimension: optional(q.Dimension), Group: optional(strings.Join(q.Group, ",")),
+	p := &wire.UsageParams{From: q.From, To: q.To, Dimension: optional(q.Dimension), Group: optional(strings.Join(q.Group, ",")), AsOf: optional(q.AsOf),
 		Format: optional(wire.UsageParamsFormat(format))}
 	return c.get(ctx, func() (*http.Request, error) { return wire.NewUsageRequest(c.base, p) })
 }

@@ -66,7 +66,7 @@ func (c *Config) quota(at int, refuse refuser) {
 	case q.Scope == types.ScopeInstance && len(q.Classes) < int(types.NumClasses):
 		refuse(".classes", "leaves out some: a quota of the instance is for all classes")
 	case (q.Scope == types.ScopeKey || q.Scope == types.ScopeTenant) && slices.Equal(q.Classes, []types.Class{types.ClassAnon}):
-		refuse(".classes", "has anon alone, which has neither key nor tenant: a quota of those wants internal or authed")
+		refuse(".classes", "has anon alone, which has neither key nor tenant: such a quota needs internal or authed")
 	}
 	c.counts(q, refuse)
 	units, every := q.Rate()
@@ -80,7 +80,7 @@ func (c *Config) quota(at int, refuse refuser) {
 		refuse(".burst", "is %s, which takes more than 366 days to refill: set a lower burst or a higher rate", q.Burst)
 	}
 	if q.Name != "" && slices.ContainsFunc(c.Quotas[:at], func(other Quota) bool { return other.Name == q.Name }) {
-		refuse(".name", "is %q, as that of another quota: each wants a name of its own", q.Name)
+		refuse(".name", "is %q, as that of another quota: each needs a name of its own", q.Name)
 	}
 }
 
@@ -92,7 +92,7 @@ func (c *Config) counts(q *Quota, refuse refuser) {
 	case q.Scope != types.ScopeRoute:
 		refuse(".route", "is %q: a quota of scope %v is for all routes", q.Route, q.Scope)
 	case q.Route == "":
-		refuse("", "has no route: scope route wants the name of one")
+		refuse("", "has no route: scope route needs the name of one")
 	case !ok:
 		var names []string
 		for i := range c.Routes {
@@ -113,7 +113,7 @@ func (c *Config) counts(q *Quota, refuse refuser) {
 func (c *Config) route(at int, refuse refuser) {
 	r := &c.Routes[at]
 	if other, named := c.Route(r.Name); named && other < at {
-		refuse(".name", "is %q, as that of routes[%d]: each wants a name of its own", r.Name, other)
+		refuse(".name", "is %q, as that of routes[%d]: each needs a name of its own", r.Name, other)
 	}
 	if r.Upstream != "" {
 		c.serves(r.Upstream, ".upstream", refuse)
@@ -175,7 +175,7 @@ func (c *Config) hydrates(r *Route, refuse refuser) {
 	for i, part := range r.Hydrate {
 		c.serves(part.Upstream, fmt.Sprintf(".hydrate[%d].upstream", i), refuse)
 		if slices.ContainsFunc(r.Hydrate[:i], func(other Part) bool { return other.Name == part.Name }) {
-			refuse(fmt.Sprintf(".hydrate[%d].name", i), "is %q, as that of another read: each wants a name of its own", part.Name)
+			refuse(fmt.Sprintf(".hydrate[%d].name", i), "is %q, as that of another read: each needs a name of its own", part.Name)
 		}
 	}
 	switch {

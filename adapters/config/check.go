@@ -75,7 +75,7 @@ func (c *Config) addresses() error {
 	for _, p := range [...]struct{ key, text, other, same string }{{"listen.admin", c.Listen.Admin, "listen.http", c.Listen.HTTP},
 		{"listen.s3", c.Listen.S3, "listen.http", c.Listen.HTTP}, {"listen.s3", c.Listen.S3, "listen.admin", c.Listen.Admin}} {
 		if p.text == p.same && !strings.HasSuffix(p.text, ":0") {
-			return fmt.Errorf("%s (%s) is %s (%s): each listener wants an address of its own", p.key, c.layer(p.key), p.other, c.layer(p.other))
+			return fmt.Errorf("%s (%s) is %s (%s): each listener needs an address of its own", p.key, c.layer(p.key), p.other, c.layer(p.other))
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (c *Config) tls() error {
 	}
 	switch {
 	case strings.ContainsRune(t.Cert+t.Key, 0):
-		return fmt.Errorf("listen.tls.cert (%s) or listen.tls.key (%s) has a zero byte: each wants the path of a file",
+		return fmt.Errorf("listen.tls.cert (%s) or listen.tls.key (%s) has a zero byte: each needs the path of a file",
 			c.layer("listen.tls.cert"), c.layer("listen.tls.key"))
 	case t.Cert != "" && t.Key == "":
 		return without("listen.tls.cert", strconv.Quote(t.Cert), "listen.tls.key")
@@ -215,7 +215,7 @@ func (c *Config) tickets() error {
 	q, p := &c.Queue, &c.Permits
 	// each class has slots for all of them
 	if all := 3 * (q.Wallet + q.Query + q.Proxy + q.Streams + q.Storage + p.Wallet + p.Query + p.Proxy + p.Streams + p.Storage); all > types.MaxTickets {
-		return fmt.Errorf("permits.wallet (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
+		return fmt.Errorf("permits.wallet (%s) is %d, which with all other permits and queues, three times, is %d: the limit of all together is %d",
 			c.layer("permits.wallet"), p.Wallet, all, types.MaxTickets)
 	}
 	return nil

@@ -42,7 +42,7 @@ type Config struct {
 	Storage Storage `key:"storage" doc:"Content-addressed objects."`
 	Usage   Usage   `key:"accounting" doc:"Usage: events, windows and slices."`
 	Exports Exports `key:"exports" doc:"Delivery of usage and movements to other systems."`
-	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"Maximum number of API keys ever created, revoked ones included."`
+	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"Maximum number of API keys ever created, revoked ones included. The last one is kept for a bootstrap key. A tenant other than the default one has at most a quarter."`
 	Journal Journal `key:"journal" doc:"The journal: durability and disk space."`
 	Index   Index   `key:"index" doc:"The index of old idempotency keys, refs, statements and lists."`
 	Audit   Audit   `key:"audit" doc:"The audit log: one line for each use of an API key that changed something or was rejected."`
@@ -68,9 +68,9 @@ type Listen struct {
 	S3       string `key:"s3" default:"" takes:"host:port, with a port from 0 to 65535, unix:PATH, or nothing" change:"restart" doc:"Address of the S3 listener. Empty means no S3 interface. Its limits, time-outs and TLS are those of the public listener."`
 	Insecure bool   `key:"insecure" default:"false" change:"restart" doc:"Permits listeners outside loopback without TLS."`
 	TLS      TLS    `key:"tls" doc:"TLS of the listeners on TCP. Only TLS 1.3 is supported."`
-	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Maximum connections of one listener. If it is reached, a connection without a request is closed for a new one: first one that has not completed a request header, then the longest idle one, and last one that has had a request with a valid API key. For its first 250ms, a new connection ranks after the idle ones. If every connection has a request, the new one is closed."`
+	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Maximum connections of one listener. If it is reached, a connection without a request is closed for a new one: first one that has not completed a request header, then the longest idle one, and last one that has had a request with a valid API key. For its first 250ms, a new connection ranks after the idle ones. If every connection has a request, the new one is closed, unless its peer has less than a 32nd of all: then the peer with the most gives way, if it has a 32nd of all or more, with the connection accepted first of those without a valid key. The admin listener closes the one accepted first of those that never had a valid credential, even during a request. If the limit of open files is too low, it is lowered at the start."`
 
-	MaxPeerConns int `key:"max_conns_per_peer" default:"0" min:"0" max:"65536" change:"hot" doc:"Maximum connections of one peer (an IPv4 address or an IPv6 /64 network). If it is reached, a connection of the peer is closed for a new one, by the same rule. 0 means a quarter of max_conns, at least 16. Networks of http.trusted_proxies and unix sockets have no limit."`
+	MaxPeerConns int `key:"max_conns_per_peer" default:"0" min:"0" max:"65536" change:"hot" doc:"Maximum connections of one peer (an IPv4 address or an IPv6 /64 network). If it is reached, a connection of the peer is closed for a new one, by the same rule. 0 means a quarter of max_conns, at least 16. A peer has at most as many HTTP/2 requests, or those of one connection if that is more; a response counts until the client has taken it. Networks of http.trusted_proxies and unix sockets have no limit."`
 }
 
 // TLS has the certificate of the listeners.
@@ -97,7 +97,7 @@ type HTTP struct {
 	WriteTimeout    time.Duration  `key:"write_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time limit for the client to read a response."`
 	IdleTimeout     time.Duration  `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time after which a connection without a request is closed."`
 	HeaderBytes     Bytes          `key:"header_bytes" default:"16KiB" min:"4KiB" max:"64KiB" change:"restart" doc:"Maximum size of a request header."`
-	Streams         int            `key:"streams" default:"100" min:"1" max:"1000" change:"restart" doc:"Maximum concurrent requests of one HTTP/2 connection. All connections together have at most listen.max_conns."`
+	Streams         int            `key:"streams" default:"100" min:"1" max:"1000" change:"restart" doc:"Maximum concurrent requests of one HTTP/2 connection. All connections together have at most listen.max_conns, those of one peer at most listen.max_conns_per_peer."`
 	Window          Bytes          `key:"window_bytes" default:"64KiB" min:"64KiB" max:"2MiB" change:"restart" doc:"Flow-control window of an HTTP/2 connection: bytes of bodies in transit. A larger window is faster over long distances and takes memory for each connection."`
 	RequestDeadline time.Duration  `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request without an outcome gets 504 outcome_unknown."`
 	TunnelIdle      time.Duration  `key:"tunnel_idle" default:"1m" min:"1s" max:"24h" change:"hot" doc:"Time without data after which a tunnel (such as a WebSocket) is closed."`
@@ -106,7 +106,7 @@ type HTTP struct {
 
 // Wallet is the ledger.
 type Wallet struct {
-	Limits      Limits      `key:"limits" doc:"Table sizes reserved at start, and limits on amounts."`
+	Limits      Limits      `key:"limits" doc:"Table sizes reserved at start, and limits on amounts. A tenant without a limit of its own leaves room: it gets another entry only while it has fewer than are left. So alone it gets half of a table."`
 	Idempotency Idempotency `key:"idempotency" doc:"Retention of idempotency keys."`
 }
 
@@ -117,10 +117,10 @@ type Limits struct {
 	Assets         int          `key:"assets" default:"10000" min:"1" max:"1000000" change:"restart" doc:"Maximum assets of all tenants."`
 	Tenants        int          `key:"tenants" default:"1000" min:"1" max:"1000000" change:"restart" doc:"Maximum tenants."`
 	Holds          int          `key:"holds" default:"100000" min:"0" max:"100000000" change:"restart" doc:"Maximum active holds of all tenants."`
-	TenantAccounts int          `key:"tenant_accounts" default:"=wallet.limits.accounts" min:"1" max:"100000000" change:"restart" doc:"Maximum accounts of one tenant."`
-	TenantHoldings int          `key:"tenant_holdings" default:"=wallet.limits.holdings" min:"1" max:"100000000" change:"restart" doc:"Maximum holdings of one tenant."`
-	TenantAssets   int          `key:"tenant_assets" default:"=wallet.limits.assets" min:"1" max:"1000000" change:"restart" doc:"Maximum assets of one tenant."`
-	TenantHolds    int          `key:"tenant_holds" default:"=wallet.limits.holds" min:"0" max:"100000000" change:"restart" doc:"Maximum active holds of one tenant."`
+	TenantAccounts int          `key:"tenant_accounts" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum accounts of one tenant. 0: it leaves room in wallet.limits.accounts."`
+	TenantHoldings int          `key:"tenant_holdings" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum holdings of one tenant. 0: it leaves room in wallet.limits.holdings."`
+	TenantAssets   int          `key:"tenant_assets" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum assets of one tenant. 0: it leaves room in wallet.limits.assets."`
+	TenantHolds    int          `key:"tenant_holds" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum active holds of one tenant. 0: it leaves room in wallet.limits.holds."`
 	Amount         types.Amount `key:"max_amount" default:"100000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one operation, in minor units."`
 	Day            types.Amount `key:"max_daily_debit" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one asset that can leave one account in a UTC day, in minor units."`
 	IssueDay       types.Amount `key:"max_daily_issue" default:"=wallet.limits.max_daily_debit" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one asset that can be issued in a UTC day, in minor units."`
@@ -138,20 +138,21 @@ type Storage struct {
 	Objects       int           `key:"objects" default:"65536" min:"1" max:"100000000" change:"restart" doc:"Maximum distinct objects of all tenants."`
 	Holdings      int           `key:"holdings" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum pairs of a bucket and the name of an object."`
 	Buckets       int           `key:"buckets" default:"4096" min:"2" max:"1000000" change:"restart" doc:"Maximum buckets of all tenants."`
-	TenantBuckets int           `key:"tenant_buckets" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum buckets of one tenant. 0 means a quarter of storage.buckets, at least 16."`
+	TenantBuckets int           `key:"tenant_buckets" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum buckets of one tenant. 0: it leaves room in storage.buckets."`
 	TenantBytes   Bytes         `key:"tenant_bytes" default:"1024GiB" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a tenant in bytes. An object counts in each bucket that holds it."`
-	TenantObjects int           `key:"tenant_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a tenant in objects."`
+	TenantObjects int           `key:"tenant_objects" default:"0" min:"0" max:"100000000" change:"restart" doc:"Storage quota of a tenant in objects. 0: it leaves room in storage.objects and storage.holdings."`
 	BucketBytes   Bytes         `key:"bucket_bytes" default:"=storage.tenant_bytes" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a bucket in bytes."`
 	BucketObjects int           `key:"bucket_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a bucket in objects."`
 	Providers     []Provider    `key:"providers" default:"[]" most:"16" takes:"providers" change:"restart" doc:"Directories and buckets that keep the objects, each directory best on a disk of its own. Not set: the directory objects in the data directory."`
-	Copies        int           `key:"copies" default:"0" min:"0" max:"16" change:"restart" doc:"Copies of each object, each in another failure domain. 0 means 2 if there are two failure domains, else 1."`
-	Required      int           `key:"copies_required" default:"1" min:"1" max:"16" change:"restart" doc:"Copies that must be durable before an upload is acknowledged. The others are written again later if their provider fails."`
+	Copies        int           `key:"copies" default:"0" min:"0" max:"16" change:"restart" doc:"Copies of each object, each in another failure domain. 0 means 2 if there are two failure domains, else 1; with storage.coding, one more than parity shards."`
+	Required      int           `key:"copies_required" default:"1" min:"1" max:"16" change:"restart" doc:"Copies that must be durable before an upload is acknowledged. The others are written again later if their provider fails. Of an object with shards (storage.coding), all data shards and as many more."`
+	Coding        string        `key:"coding" default:"" takes:"the numbers of data and parity shards, such as 6+3, or nothing" change:"restart" doc:"Reed-Solomon code of new objects that are larger than a stripe, which is 64 KiB for each data shard: instead of copies they have shards, each in another failure domain. As many of them may be lost as there are parity shards. Empty means that all objects have copies."`
 	Repair        Repair        `key:"repair" doc:"Restoring missing and damaged copies."`
 	Scrub         Scrub         `key:"scrub" doc:"Reading all copies to find damaged ones."`
 	Price         Price         `key:"price" doc:"What a write of an object costs. Writes are free unless per_mib is set."`
 	S3            S3            `key:"s3" doc:"The S3 interface."`
 	Parts         Parts         `key:"multipart" doc:"Uploads in parts: those of the S3 interface, and resumable ones."`
-	Uploads       int           `key:"uploads" default:"64" min:"1" max:"4096" change:"restart" doc:"Maximum concurrent uploads. An upload with an unknown outcome counts until the next start."`
+	Uploads       int           `key:"uploads" default:"64" min:"1" max:"4096" change:"restart" doc:"Maximum concurrent uploads. A tenant leaves room for others: it has at most half. An upload with an unknown outcome counts until the next start."`
 	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs. They are also removed soon after a start, and when uploads have used a quarter of the space."`
 }
 
@@ -184,8 +185,8 @@ type Scrub struct {
 
 // Usage has the limits and the windows of accounting.
 type Usage struct {
-	Rows       int           `key:"rows" default:"50000" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage that are not sealed, of all tenants: pairs of a series and a window."`
-	TenantRows int           `key:"max_rows_per_tenant" default:"=accounting.rows" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage of one tenant that are not sealed."`
+	Rows       int           `key:"rows" default:"200000" min:"1" max:"10000000" change:"restart" doc:"Maximum rows of usage that are not sealed, of all tenants: pairs of a series and a window. Usage events use at most three quarters."`
+	TenantRows int           `key:"max_rows_per_tenant" default:"0" min:"0" max:"10000000" change:"restart" doc:"Maximum rows of usage of one tenant that are not sealed. Usage events use at most three quarters. 0: it leaves room in accounting.rows."`
 	Streams    int           `key:"streams" default:"16384" min:"1" max:"10000000" change:"restart" doc:"Maximum dimensions of all tenants that ever had usage."`
 	TenantDims int           `key:"max_dimensions_per_tenant" default:"64" min:"1" max:"10000" change:"restart" doc:"Maximum dimensions of one tenant that ever had usage. Requests that the node meters are recorded also beyond it."`
 	Window     time.Duration `key:"window" default:"5m" min:"1s" max:"1h" change:"restart" doc:"Length of a window. Windows begin at multiples of it since 1970, in UTC. Below 1m is for tests: each window costs a slice for each dimension with usage."`
@@ -204,7 +205,7 @@ type Price struct {
 	Asset       string        `key:"asset" default:"" takes:"the name of an asset, or nothing" change:"restart" doc:"Asset of the price, for example EUR/2."`
 	Payer       string        `key:"payer" default:"storage:prepaid" takes:"the name of an account" change:"restart" doc:"Account of the tenant that pays."`
 	Beneficiary string        `key:"beneficiary" default:"storage:revenue" takes:"the name of an account" change:"restart" doc:"Account of the tenant that is credited."`
-	HoldTTL     time.Duration `key:"hold_ttl" default:"6h" min:"1m" max:"720h" change:"restart" doc:"Time after which a write that a crash interrupted releases what it reserved. A longer upload is rejected."`
+	HoldTTL     time.Duration `key:"hold_ttl" default:"6h" min:"1m" max:"720h" change:"restart" doc:"Time after which a write that a crash interrupted releases what it reserved. A longer upload is rejected with payment_expired."`
 }
 
 // S3 is how clients of S3 address the node.
@@ -216,9 +217,9 @@ type S3 struct {
 // Parts is the room of uploads in parts.
 type Parts struct {
 	Uploads       int           `key:"uploads" default:"1024" min:"1" max:"1000000" change:"restart" doc:"Maximum uploads in parts. An ended upload counts until its parts are removed."`
-	TenantUploads int           `key:"tenant_uploads" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum uploads in parts of one tenant. 0 means a quarter of storage.multipart.uploads, at least 16."`
+	TenantUploads int           `key:"tenant_uploads" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum uploads in parts of one tenant. 0: it leaves room in storage.multipart.uploads."`
 	Parts         int           `key:"parts" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum parts of all uploads."`
-	TenantParts   int           `key:"tenant_parts" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum parts of all uploads of one tenant. 0 means a quarter of storage.multipart.parts, at least 1024."`
+	TenantParts   int           `key:"tenant_parts" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum parts of all uploads of one tenant. 0: it leaves room in storage.multipart.parts."`
 	TTL           time.Duration `key:"ttl" default:"168h" min:"1m" max:"8760h" change:"restart" doc:"Time after which an upload that was not completed is aborted."`
 }
 
@@ -227,7 +228,7 @@ type Journal struct {
 	Reserve           Bytes         `key:"min_free_bytes" default:"256MiB" min:"64MiB" max:"1024GiB" change:"restart" doc:"Free disk space below which writes are rejected, so that recovery and drain have space. Uploads of objects are rejected below twice that, so that they stop before writes to the journal do."`
 	Backlog           Bytes         `key:"max_unsynced_bytes" default:"8MiB" min:"4MiB" max:"1GiB" change:"restart" doc:"Maximum bytes decided but not yet durable. Beyond it writes are rejected."`
 	Stall             time.Duration `key:"stall_threshold" default:"200ms" min:"1ms" max:"10s" change:"restart" doc:"Duration of a flush after which the node is degraded and rejects writes."`
-	Fail              time.Duration `key:"sync_timeout" default:"5s" min:"10ms" max:"1m" change:"restart" doc:"Duration of a flush after which the journal has failed and a restart is needed."`
+	Fail              time.Duration `key:"sync_timeout" default:"30s" min:"10ms" max:"1m" change:"restart" doc:"Duration of a flush after which the journal has failed and a restart is needed."`
 	Snapshot          Bytes         `key:"snapshot_interval_bytes" default:"64MiB" min:"1MiB" max:"64GiB" change:"restart" doc:"Bytes of journal after which a snapshot is written. A start reads only the journal after it."`
 	Archive           string        `key:"archive" default:"" takes:"the path of a directory, or nothing" change:"restart" doc:"Directory to which old segments are moved, compressed. Empty keeps them in the data directory."`
 	HeartbeatInterval time.Duration `key:"heartbeat_interval" default:"1s" min:"10ms" max:"1m" change:"restart" doc:"Idle time before a heartbeat frame is written."`
@@ -251,8 +252,9 @@ type Node struct {
 	StartDeadline time.Duration `key:"start_deadline" default:"30s" min:"1s" max:"10m" change:"restart" doc:"Time after which a start that is not ready is reported as start_timeout."`
 	InFlight      int           `key:"in_flight" default:"512" min:"1" max:"65536" change:"restart" doc:"Maximum requests in progress in the core. A further request gets 429."`
 	LameDuck      time.Duration `key:"lame_duck" default:"0s" min:"0s" max:"5m" change:"restart" doc:"Time during which the node still serves but reports that it is not ready."`
-	Drain         time.Duration `key:"drain" default:"3s" min:"0s" max:"30m" change:"restart" doc:"Time for requests in progress to complete. Set it to the duration of the longest download, upload or tunnel that a stop must not abort. Whatever stops the process must wait longer than lame_duck, drain and abort together."`
+	Drain         time.Duration `key:"drain" default:"3s" min:"0s" max:"30m" change:"restart" doc:"Time for requests in progress to complete. Set it to the duration of the longest upload, download or tunnel that a stop must not abort. Whatever stops the process must wait longer than lame_duck, drain and abort together."`
 	Abort         time.Duration `key:"abort" default:"1s" min:"0s" max:"5s" change:"restart" doc:"Time to abort the remaining requests."`
+	TrustClock    bool          `key:"trust_clock" default:"false" change:"restart" doc:"Whether the machine's clock counts as synchronised, whatever the kernel reports. For machines that set their clock without telling the kernel, as some virtual machines do."`
 }
 
 // Queue is the fair queue for permits.
@@ -279,14 +281,15 @@ type Weights struct {
 
 // Permits are the limits of concurrent requests.
 type Permits struct {
-	Wallet   int `key:"wallet" default:"=node.in_flight" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that move money or read it from memory."`
-	Query    int `key:"query" default:"32" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that read the index."`
-	Proxy    int `key:"proxy" default:"256" min:"1" max:"21845" change:"restart" doc:"Concurrent requests forwarded to upstreams, except those of permits.streams."`
-	Streams  int `key:"streams" default:"256" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that wait or last: change streams, exports, reads with wait or min_seq, tunnels and event streams of upstreams."`
-	Storage  int `key:"storage" default:"128" min:"1" max:"65536" change:"restart" doc:"Concurrent uploads and downloads of objects. storage.uploads also limits the uploads."`
-	Internal int `key:"internal_share" default:"10" min:"0" max:"90" change:"restart" doc:"Percentage of each facet's permits reserved for admin keys."`
-	Anon     int `key:"anon_share" default:"50" min:"1" max:"100" change:"restart" doc:"Percentage of each facet's permits that callers without a key may hold together, at least one permit."`
-	Flow     int `key:"flow_share" default:"25" min:"1" max:"100" change:"hot" doc:"Percentage of each facet's permits that one tenant, or one peer without a key, may hold, at least one permit."`
+	Wallet   int           `key:"wallet" default:"=node.in_flight" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that move money or read it from memory."`
+	Query    int           `key:"query" default:"32" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that read the index."`
+	Proxy    int           `key:"proxy" default:"256" min:"1" max:"21845" change:"restart" doc:"Concurrent requests forwarded to upstreams, except those of permits.streams."`
+	Streams  int           `key:"streams" default:"256" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that wait or last: change streams, exports, reads with wait or min_seq, tunnels and event streams of upstreams."`
+	Storage  int           `key:"storage" default:"128" min:"1" max:"65536" change:"restart" doc:"Concurrent uploads and downloads of objects. storage.uploads also limits the uploads."`
+	Internal int           `key:"internal_share" default:"10" min:"0" max:"90" change:"restart" doc:"Percentage of each facet's permits reserved for admin keys."`
+	Anon     int           `key:"anon_share" default:"50" min:"1" max:"100" change:"restart" doc:"Percentage of each facet's permits that callers without a key may hold together, at least one permit."`
+	Flow     int           `key:"flow_share" default:"25" min:"1" max:"100" change:"hot" doc:"Percentage of each facet's permits that one tenant, or one peer without a key, may hold, at least one permit."`
+	GiveWay  time.Duration `key:"give_way_after" default:"1s" min:"0s" max:"1m" change:"hot" doc:"Age at which a request without a key gives way, while such requests hold all their permits and one peer a 32nd or more. A peer that holds none waits so long, if its deadline is four times that. Then it gets the permit of the oldest request of the peer that holds the most, which gets 429 or is cut. The same time holds for [decompressors](how-to/put-a-gateway-in-front.md#decompress-request-bodies). 0s: never."`
 }
 
 // Rows are the numbers of subjects with their own quota counters.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -62,13 +63,13 @@ func TestLaterLayersOverride(t *testing.T) {
 }
 
 func TestKeyFollowsAnotherUntilSet(t *testing.T) {
-	c, err := Load(sources(t, "", nil, "wallet.limits.accounts=7", "wallet.limits.tenant_assets=3", "wallet.limits.max_daily_debit=200000000000000000000"))
+	c, err := Load(sources(t, "", nil, "storage.objects=7", "storage.bucket_objects=3", "wallet.limits.max_daily_debit=200000000000000000000"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := c.Wallet.Limits
-	if l.TenantAccounts != 7 || l.TenantAssets != 3 || l.Assets != 10000 || l.IssueDay != l.Day {
-		t.Fatalf("%+v", l)
+	l, s := c.Wallet.Limits, c.Storage
+	if s.Holdings != 7 || s.Parts.Parts != 7 || s.BucketObjects != 3 || l.IssueDay != l.Day {
+		t.Fatalf("%+v, %+v", l, s)
 	}
 }
 
@@ -109,7 +110,7 @@ func TestErrorsNameKeyAndLayer(t *testing.T) {
 		{set: "node.drain=31m", want: `node.drain (flag --set node.drain=31m) is 31m: must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
 		{set: "node.drain=-1s", want: `node.drain (flag --set node.drain=-1s) is -1s: must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
 		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, exports, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
-		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is not a configuration key: valid keys in node: abort, commit_timeout, drain, in_flight, lame_duck, start_deadline`},
+		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is not a configuration key: valid keys in node: abort, commit_timeout, drain, in_flight, lame_duck, start_deadline, trust_clock`},
 		{set: "node=1s", want: `node (flag --set node=1s) is not a configuration key: valid sections: accounting, admin, api_keys, audit, data, exports, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, storage, upstreams, wallet`},
 		{set: "journal.max_unsynced_bytes=8MB", want: `journal.max_unsynced_bytes (flag --set journal.max_unsynced_bytes=8MB) is "8MB": must be a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
 		{set: "journal.min_free_bytes=9000000000GiB", want: `journal.min_free_bytes (flag --set journal.min_free_bytes=9000000000GiB) is "9000000000GiB": must be a size such as 512KiB, 256MiB or 1GiB, from 64MiB to 1024GiB`},
@@ -286,5 +287,41 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 		if _, err := Load(sources(t, "", []string{variable})); err == nil {
 			t.Errorf("%s is taken", variable)
 		}
+	}
+}
+
+// TestDataDirOfInvalidConfiguration: the data directory is found by the order of the layers although other keys are
+// invalid. It is not guessed if the file hides it.
+func TestDataDirOfInvalidConfiguration(t *testing.T) {
+	for _, c := range []struct {
+		file, environ, flag string
+		want                string
+		ok                  bool
+	}{
+		{"data: here\nnode: 7\n", "", "", "here", true},
+		{"data: here\nnode: 7\n", "there", "", "there", true},
+		{"data: here\n", "there", "flag", "flag", true},
+		{"node: 7\n", "", "", "./macronode-data", true},
+		{"data: {\n", "", "flag", "flag", true},
+		{"data: {\n", "", "", "", false},
+		{"data: [a, b]\n", "", "", "", false},
+		{"data:\n", "", "", "", false},
+	} {
+		s := Sources{File: filepath.Join(t.TempDir(), "config.yaml")}
+		if err := os.WriteFile(s.File, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c.environ != "" {
+			s.Environ = []string{"MACRONODE_DATA=" + c.environ}
+		}
+		if c.flag != "" {
+			s.Flags = []Flag{{Name: "--data", Key: "data", Text: c.flag}}
+		}
+		if dir, ok := DataDir(s); dir != c.want || ok != c.ok {
+			t.Errorf("%+v: %q, %v", c, dir, ok)
+		}
+	}
+	if dir, ok := DataDir(Sources{File: filepath.Join(t.TempDir(), "missing")}); ok {
+		t.Errorf("a file that is not there: %q", dir)
 	}
 }

@@ -10,9 +10,9 @@ import (
 // Exports is where usage and movements are delivered.
 type Exports struct {
 	Lanes       int `key:"lanes" default:"8192" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of all tenants: pairs of a sink and a stream. A stream without a lane waits in the journal."`
-	TenantLanes int `key:"max_lanes_per_tenant" default:"=exports.lanes" min:"1" max:"1000000" change:"restart" doc:"Maximum lanes of one tenant."`
+	TenantLanes int `key:"max_lanes_per_tenant" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum lanes of one tenant. 0: it leaves room in exports.lanes."`
 	Rows        int `key:"quarantine" default:"4096" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of all tenants: those that a sink rejects. If it is full, the lane waits with its item."`
-	TenantRows  int `key:"max_quarantine_per_tenant" default:"=exports.quarantine" min:"1" max:"1000000" change:"restart" doc:"Maximum quarantined items of one tenant."`
+	TenantRows  int `key:"max_quarantine_per_tenant" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum quarantined items of one tenant. 0: it leaves room in exports.quarantine."`
 
 	Budget time.Duration `key:"quarantine_after" default:"10s" min:"0s" max:"1h" change:"hot" doc:"Time for which an item that a sink rejects is repeated before it is quarantined and the stream goes on. An item that fails because the sink is down is repeated without a limit."`
 

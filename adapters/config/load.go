@@ -70,6 +70,39 @@ func FileLogFormat(path string) string {
 	return k.String("log.format")
 }
 
+// DataDir returns the data directory even if the rest of the configuration is invalid. It returns false if the file may
+// name it and cannot be read or is not YAML.
+func DataDir(s Sources) (dir string, ok bool) {
+	for _, f := range s.Flags {
+		if f.Key == "data" {
+			dir = f.Text
+		}
+	}
+	for _, v := range s.Environ {
+		if text, is := strings.CutPrefix(v, prefix+"DATA="); is && dir == "" {
+			dir = text
+		}
+	}
+	if dir != "" {
+		return dir, true
+	}
+	k := koanf.New(".")
+	if s.File != "" && k.Load(regularFile(s.File), yaml.Parser()) != nil {
+		return "", false
+	}
+	if k.Exists("data") {
+		dir, ok = k.Get("data").(string)
+		return dir, ok && dir != ""
+	}
+	c := new(Config)
+	for _, data := range keys(c) {
+		if data.path == "data" {
+			data.reset()
+		}
+	}
+	return c.Data, true
+}
+
 // regularFile is the path of a configuration file. A named pipe in its place is an error, not a wait.
 type regularFile string
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"macronode/core/coding"
 )
 
 // objectsDir is the directory of the only provider of a node without storage.providers, below the data directory.
@@ -51,10 +53,19 @@ func (c *Config) domains() int {
 
 // ObjectCopies returns how many copies an object has.
 func (c *Config) ObjectCopies() int {
-	if c.Storage.Copies > 0 {
+	switch {
+	case c.Storage.Copies > 0:
 		return c.Storage.Copies
+	case c.ObjectCoding().IsSet(): // small objects can lose as many providers as others
+		return int(c.ObjectCoding().Parity) + 1
 	}
 	return min(2, c.domains())
+}
+
+// ObjectCoding returns the shards of larger objects; zero: all have copies.
+func (c *Config) ObjectCoding() coding.Scheme {
+	s, _ := coding.Parse(c.Storage.Coding)
+	return s
 }
 
 // provider checks what a directory or a bucket needs, and that no other provider has the name or the place.
@@ -91,8 +102,32 @@ func (p *Provider) check(refuse refuser) {
 	}
 }
 
+// coding checks that there is a failure domain for each shard, and that an object survives the loss of one.
+func (c *Config) coding() error {
+	s, is := &c.Storage, c.ObjectCoding()
+	layer := c.layer("storage.coding")
+	switch {
+	case s.Coding == "":
+		return nil
+	case !is.IsSet():
+		return fmt.Errorf("storage.coding (%s) is %q: must be the numbers of data and parity shards, such as 6+3: at least 2 and 1, together at most %d", layer, s.Coding, coding.MaxShards)
+	case is.Shards() > c.domains():
+		return fmt.Errorf("storage.coding (%s) is %v: must have at most as many shards as there are failure domains of storage.providers (%s): it has %d, and there are %d domains",
+			layer, is, c.layer("storage.providers"), is.Shards(), c.domains())
+	case s.Copies == 1:
+		return fmt.Errorf("storage.copies (%s) is 1: must be at least 2 with storage.coding, because objects of at most %d bytes have copies", c.layer("storage.copies"), is.Stripe())
+	case s.Required > int(is.Parity):
+		return fmt.Errorf("storage.copies_required (%s) is %d: must be at most the number of parity shards of storage.coding (%s), which is %d",
+			c.layer("storage.copies_required"), s.Required, layer, is.Parity)
+	}
+	return nil
+}
+
 // copies checks that there are failure domains for all copies.
 func (c *Config) copies() error {
+	if err := c.coding(); err != nil {
+		return err
+	}
 	s, domains := &c.Storage, c.domains()
 	if s.Copies > domains {
 		return fmt.Errorf("storage.copies (%s) is %d: must be at most the number of failure domains of storage.providers (%s), which is %d",

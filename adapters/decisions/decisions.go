@@ -37,17 +37,17 @@ type Decision struct {
 	TookUS   int64     `json:"took_us"`
 	Config   string    `json:"config"` // the version of the configuration that decided
 
-	Cut        bool     `json:"cut,omitzero"`         // the response began and is truncated
-	Because    string   `json:"because,omitzero"`     // why it was rejected after admission
-	Unmet      []string `json:"unmet,omitempty"`      // the dependencies that were missing when the node did not serve it
-	Ailing     []string `json:"ailing,omitempty"`     // the reasons for which the node was degraded then
-	RetryAfter string   `json:"retry_after,omitzero"` // in seconds, as sent to the client
-	Full       string   `json:"full,omitzero"`        // the queue that was full, although the request was admitted
+	Cut        bool     `json:"cut,omitzero"`          // the response began and is truncated
+	Because    string   `json:"because,omitzero"`      // why it was rejected after admission
+	Unmet      []string `json:"waiting_for,omitempty"` // the dependencies that were missing when the node did not serve it
+	Ailing     []string `json:"degraded_by,omitempty"` // the reasons for which the node was degraded then
+	RetryAfter string   `json:"retry_after,omitzero"`  // in seconds, as sent to the client
+	Full       string   `json:"full,omitzero"`         // the queue that was full, although the request was admitted
 	Method     string   `json:"method"`
-	Path       string   `json:"path"`              // without the query string; the first 128 bytes
-	Matched    string   `json:"matched,omitzero"`  // the configured route
-	FirstUS    int64    `json:"first_us,omitzero"` // from forwarding it to the header of the response; 0: no response
-	Legs       []Leg    `json:"legs,omitempty"`    // one for each upstream that it was sent to, at most three
+	Path       string   `json:"path"`                // without the query string; the first 128 bytes
+	Matched    string   `json:"matched,omitzero"`    // the configured route
+	FirstUS    int64    `json:"first_us,omitzero"`   // from forwarding it to the header of the response; 0: no response
+	Legs       []Leg    `json:"upstreams,omitempty"` // one for each upstream that it was sent to, at most three
 }
 
 // Target returns what the request was for: a route of the configuration, or an operation of the node's own API.
@@ -62,14 +62,14 @@ func (d *Decision) Target() string {
 type Leg struct {
 	Upstream string   `json:"upstream"`
 	Part     string   `json:"part,omitzero"`
-	Missing  string   `json:"missing,omitzero"`   // why the part is missing
-	Stop     string   `json:"stop,omitzero"`      // why it was sent to no endpoint: circuit_open, no_healthy_endpoint, overflow, ticket_expired
-	Circuit  string   `json:"circuit"`            // state of the circuit breaker at that time: closed, open, half-open
-	Halt     string   `json:"not_again,omitzero"` // why there was no further attempt: an event.NoRetryReason
-	Sick     []string `json:"sick,omitempty"`     // if no endpoint was healthy: the unhealthy endpoints, each with the result of its last check
-	Outcome  string   `json:"outcome,omitzero"`   // "ok", the symptom of the last attempt, or Stop; empty: no attempt was made
-	Count    int      `json:"tries_total"`
-	Tries    []Try    `json:"tries,omitempty"` // the first attempts, and the last one
+	Missing  string   `json:"missing,omitzero"`            // why the part is missing
+	Stop     string   `json:"no_endpoint_reason,omitzero"` // why it was sent to no endpoint: circuit_open, no_healthy_endpoint, overflow, ticket_expired
+	Circuit  string   `json:"circuit"`                     // state of the circuit breaker at that time: closed, open, half-open
+	Halt     string   `json:"no_retry_reason,omitzero"`    // why there was no further attempt: an event.NoRetryReason
+	Sick     []string `json:"unhealthy,omitempty"`         // if no endpoint was healthy: the unhealthy endpoints, each with the result of its last check
+	Outcome  string   `json:"outcome,omitzero"`            // "ok", the symptom of the last attempt, or Stop; empty: no attempt was made
+	Count    int      `json:"attempts_total"`
+	Tries    []Try    `json:"attempts,omitempty"` // the first attempts, and the last one
 }
 
 // A Try describes one attempt at an endpoint.

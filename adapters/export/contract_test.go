@@ -2,12 +2,7 @@ package export
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,14 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
-
-	"macronode/adapters/fs"
 )
 
 func TestMain(m *testing.M) {
@@ -36,11 +28,56 @@ func TestMain(m *testing.M) {
 
 // A target is what a sink delivers to, with faults.
 type target interface {
-	sink() Sink // a new one, as after a restart
-	// faults are the names of the faults that it has; arm makes the next attempt meet one.
-	faults() []string
-	arm(fault string)
+	sink() Sink // a new one, as after a restart of the node
+	// arm makes the next attempt, which delivers the item at a position, meet a fault of faultTable.
+	arm(fault string, seq uint64)
 	seqs() []uint64 // of the items that it has, with repeated ones
+}
+
+// faultTable has the faults that each kind of sink bears, and the forms that they have there. A kind without a form has a reason.
+var faultTable = []struct {
+	name  string
+	forms map[string][]string
+	none  map[string]string
+}{
+	{"drop: the item does not reach the receiver", map[string][]string{
+		KindFile: {"no write"}, KindHTTP: {"drop"}, KindWebhook: {"drop"}, KindCloudEvents: {"drop"}, KindPostgres: {"refuse", "drop"}, KindNATS: {"refuse", "drop"}, KindKafka: {"refuse", "drop"},
+	}, nil},
+	{"duplicate: the receiver has the item, and the sink is not told, so it is repeated", map[string][]string{
+		KindFile: {"kept"}, KindHTTP: {"take and drop"}, KindWebhook: {"take and drop"}, KindCloudEvents: {"take and drop"}, KindPostgres: {"take and drop"},
+		KindNATS: {"take and drop", "twice"}, KindKafka: {"take and drop"},
+	}, nil},
+	{"slow: the answer comes after the end of the attempt", map[string][]string{
+		KindHTTP: {"slow", "take and be slow"}, KindWebhook: {"slow", "take and be slow"}, KindCloudEvents: {"slow", "take and be slow"},
+		KindPostgres: {"locked", "silence"}, KindNATS: {"silence"}, KindKafka: {"silence"},
+	}, map[string]string{KindFile: "a call of the operating system has no deadline: the attempt ends when the call returns, and its outcome is that of the call"}},
+	{"error: the receiver rejects the item for now", map[string][]string{
+		KindFile: {"torn write", "no sync", "no truncate"}, // ENOSPC, EIO
+		KindHTTP: rejections, KindWebhook: rejections, KindCloudEvents: rejections,
+		KindPostgres: {"terminate", "disk full"}, KindNATS: {"stream full"}, KindKafka: {"few replicas"},
+	}, nil},
+	{"wrong answer: what comes back is no answer, or that of another request", map[string][]string{
+		KindHTTP: wrong, KindWebhook: wrong, KindCloudEvents: wrong,
+		KindPostgres: {"garbage"}, KindNATS: {"another stream", "no sequence", "not JSON"}, KindKafka: {"garbage"},
+	}, map[string]string{KindFile: "an operating system that reports a success that is none cannot be noticed"}},
+	{"restart in the middle: of the receiver, before or after it has the item", map[string][]string{
+		KindFile: {"stale"}, // the file system was mounted again: what was open is of no use
+		KindHTTP: {"restart", "take and restart"}, KindWebhook: {"restart", "take and restart"}, KindCloudEvents: {"restart", "take and restart"},
+		KindPostgres: {"restart", "take and restart"}, KindNATS: {"restart", "take and restart"}, KindKafka: {"restart", "take and restart"},
+	}, nil},
+}
+
+var (
+	rejections = []string{"500", "503", "429", "302", "401", "404"}
+	wrong      = []string{"half a response", "torn header", "garbage", "switch"}
+)
+
+// kinds are all kinds of sinks.
+var kinds = []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS, KindKafka}
+
+// keepsOnce reports whether a receiver of a kind has no item twice. Others get an item again, and drop it by its ID.
+func keepsOnce(kind string) bool {
+	return slices.Contains([]string{KindFile, KindPostgres, KindNATS, KindKafka}, kind)
 }
 
 // item returns an item of the one lane of the tests.
@@ -51,7 +88,7 @@ func item(seq uint64) *Item {
 
 // eachTarget runs a check for each kind of sink.
 func eachTarget(t *testing.T, check func(t *testing.T, kind string)) {
-	for _, kind := range []string{KindFile, KindHTTP, KindWebhook, KindCloudEvents, KindPostgres, KindNATS, KindKafka} {
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) { check(t, kind) })
 	}
 }
@@ -92,24 +129,46 @@ func deliver(t testing.TB, s Sink, i *Item) {
 	t.Fatalf("seq %d was not delivered: %q", i.Seq, reasons)
 }
 
-// TestSinksDeliverInOrderUnderFaults repeats items under faults and restarts. Without repeated items, the receiver has each
-// item once, in order.
+// checkDelivered checks that the receiver has all items up to one, in order. If it can have an item twice, the second is not counted.
+func checkDelivered(t interface{ Fatalf(string, ...any) }, kind string, to target, last uint64) {
+	var want []uint64
+	for seq := uint64(1); seq <= last; seq++ {
+		want = append(want, seq)
+	}
+	got := to.seqs()
+	if !keepsOnce(kind) {
+		got = slices.Compact(got)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("the receiver has %v, not %v", got, want)
+	}
+}
+
+// TestSinksDeliverInOrderUnderFaults repeats items under faults, and restarts the node. A server of PostgreSQL that is restarted takes
+// too long to do it often: only TestFaultsAreRetryable restarts it.
 func TestSinksDeliverInOrderUnderFaults(t *testing.T) {
 	eachTarget(t, func(t *testing.T, kind string) {
+		faults := []string{"none", "none", "the node"}
+		for _, f := range faultTable {
+			for _, form := range f.forms[kind] {
+				if kind != KindPostgres || !strings.HasSuffix(form, "restart") {
+					faults = append(faults, form)
+				}
+			}
+		}
 		rapid.Check(t, func(r *rapid.T) {
 			to := newTarget(t, kind)
 			sink := to.sink()
-			faults := append(to.faults(), "restart", "none", "none")
 			items := uint64(rapid.IntRange(1, 8).Draw(r, "items"))
 			for seq := uint64(1); seq <= items; seq++ {
 				for range rapid.IntRange(0, 2).Draw(r, "faults") {
 					switch fault := rapid.SampledFrom(faults).Draw(r, "fault"); fault {
-					case "restart":
+					case "the node":
 						_ = sink.Close()
 						sink = to.sink()
 					case "none":
 					default:
-						to.arm(fault)
+						to.arm(fault, seq)
 						if got := sink.Deliver(t.Context(), item(seq)); got.Outcome == Permanent || got.Outcome == Stopped {
 							r.Fatalf("%s: %+v", fault, got)
 						}
@@ -120,29 +179,40 @@ func TestSinksDeliverInOrderUnderFaults(t *testing.T) {
 			if err := sink.Close(); err != nil {
 				r.Fatal(err)
 			}
-			var want []uint64
-			for seq := uint64(1); seq <= items; seq++ {
-				want = append(want, seq)
-			}
-			if got := slices.Compact(to.seqs()); !slices.Equal(got, want) {
-				r.Fatalf("the receiver has %v, not %v", got, want)
-			}
+			checkDelivered(r, kind, to, items)
 		})
 	})
 }
 
-// TestFaultsAreRetryable checks that each fault is met, and that no attempt that meets one is acknowledged.
+// TestFaultsAreRetryable checks for each form of each fault that it is met, that the attempt is not acknowledged, and that the receiver
+// has each item in order when it has ended, also if the node restarts meanwhile.
 func TestFaultsAreRetryable(t *testing.T) {
 	eachTarget(t, func(t *testing.T, kind string) {
-		to := newTarget(t, kind)
-		sink := to.sink()
-		defer sink.Close()
-		for n, fault := range to.faults() {
-			to.arm(fault)
-			if got := sink.Deliver(t.Context(), item(uint64(n+1))); got.Outcome != Retryable {
-				t.Errorf("%s: %+v, want retryable", fault, got)
+		for _, f := range faultTable {
+			if (len(f.forms[kind]) == 0) != (f.none[kind] != "") {
+				t.Errorf("%s: %d forms, and the reason %q", f.name, len(f.forms[kind]), f.none[kind])
 			}
-			deliver(t, sink, item(uint64(n+1)))
+			for _, form := range f.forms[kind] {
+				for _, restarts := range []bool{false, true} {
+					to := newTarget(t, kind)
+					sink := to.sink()
+					deliver(t, sink, item(1))
+					to.arm(form, 2)
+					if got := sink.Deliver(t.Context(), item(2)); got.Outcome != Retryable {
+						t.Errorf("%s: %+v, want retryable", form, got)
+					}
+					if restarts {
+						_ = sink.Close()
+						sink = to.sink()
+					}
+					deliver(t, sink, item(2))
+					deliver(t, sink, item(3))
+					if err := sink.Close(); err != nil {
+						t.Error(err)
+					}
+					checkDelivered(t, kind, to, 3)
+				}
+			}
 		}
 	})
 }
@@ -151,7 +221,33 @@ func TestFaultsAreRetryable(t *testing.T) {
 type faulty struct {
 	mu    sync.Mutex
 	fault string
+	end   context.CancelFunc // of the attempt that is made
 }
+
+// attempts is a sink whose attempt ends when its target meets a fault that makes it wait. No clock is waited for.
+type attempts struct {
+	Sink
+	of    *faulty
+	after func() // removes the fault; nil: nothing is to be done
+}
+
+func (a attempts) Deliver(ctx context.Context, item *Item) Result {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a.of.mu.Lock()
+	a.of.end = cancel
+	a.of.mu.Unlock()
+	if a.after != nil {
+		defer a.after()
+	}
+	return a.Sink.Deliver(ctx, item)
+}
+
+// endAttempt cancels the attempt that is made.
+func (f *faulty) endAttempt() { f.mu.Lock(); defer f.mu.Unlock(); f.end() }
+
+// set arms a fault.
+func (f *faulty) set(fault string) { f.mu.Lock(); defer f.mu.Unlock(); f.fault = fault }
 
 // met takes the fault, if it is one of these.
 func (f *faulty) met(faults ...string) string {
@@ -163,226 +259,6 @@ func (f *faulty) met(faults ...string) string {
 	fault := f.fault
 	f.fault = ""
 	return fault
-}
-
-// httpTarget is a receiver with faults.
-type httpTarget struct {
-	t    testing.TB
-	kind string
-	url  string
-	file string
-	keys [][]byte
-
-	faulty
-	got []uint64
-}
-
-func newHTTPTarget(t testing.TB, kind string) *httpTarget {
-	h := &httpTarget{t: t, kind: kind}
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	h.url = server.URL + "/in"
-	if kind == KindWebhook {
-		key := make([]byte, 32)
-		_, _ = rand.Read(key)
-		h.keys, h.file = [][]byte{key}, filepath.Join(t.TempDir(), "secret")
-		if err := os.WriteFile(h.file, []byte(secretPrefix+base64.StdEncoding.EncodeToString(key)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return h
-}
-
-func (h *httpTarget) sink() Sink {
-	s, err := New(Config{Name: "test", Kind: h.kind, URL: h.url, SecretFile: h.file, Inflight: 1})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return s
-}
-
-func (h *httpTarget) faults() []string {
-	return []string{"drop", "take and drop", "500", "503", "429", "302", "401", "404", "half a response", "torn header"}
-}
-
-func (h *httpTarget) arm(fault string) { h.mu.Lock(); h.fault = fault; h.mu.Unlock() }
-
-func (h *httpTarget) seqs() []uint64 { h.mu.Lock(); defer h.mu.Unlock(); return h.got }
-
-func (h *httpTarget) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	fault := h.fault
-	h.fault = ""
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	if fault == "" || fault == "take and drop" {
-		seq, err := h.read(r, body)
-		if err != nil {
-			h.t.Errorf("%s %s: %v: %s", r.Method, r.URL, err, body)
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			return
-		}
-		h.got = append(h.got, seq)
-	}
-	switch fault {
-	case "":
-		_, _ = io.WriteString(w, "<garbage")
-	case "half a response", "torn header", "drop", "take and drop":
-		conn, buffered, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			h.t.Error(err)
-			return
-		}
-		if fault == "half a response" {
-			_, _ = buffered.WriteString("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 100\r\n\r\nhalf")
-		}
-		if fault == "torn header" {
-			_, _ = buffered.WriteString("HTTP/1.1 200")
-		}
-		_ = buffered.Flush()
-		_ = conn.Close()
-	case "302":
-		http.Redirect(w, r, "/elsewhere", http.StatusFound)
-	default:
-		var status int
-		_, _ = fmt.Sscan(fault, &status)
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, strings.Repeat("not now\n", 2000))
-	}
-}
-
-// read checks a request as a receiver would, and returns the seq of its item.
-func (h *httpTarget) read(r *http.Request, body []byte) (seq uint64, err error) {
-	var at struct {
-		Seq uint64 `json:"seq"`
-	}
-	switch h.kind {
-	case KindHTTP:
-		if _, err := fmt.Sscanf(r.RequestURI, "/in/slices/default/custom:a~2Fb/%d", &seq); err != nil || r.Method != http.MethodPut {
-			return 0, errors.New("not the URL of a slice")
-		}
-		if err := json.Unmarshal(body, &at); err != nil || at.Seq != seq || r.Header.Get("Idempotency-Key") != item(seq).ID {
-			return 0, errors.New("not the slice of the URL")
-		}
-		return seq, nil
-	case KindWebhook:
-		id, stamp := r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp")
-		if r.Header.Get("webhook-signature") != signatures(h.keys, id, stamp, body) || r.URL.Path != "/in" || r.Method != http.MethodPost {
-			return 0, errors.New("wrong signature")
-		}
-		_, err := fmt.Sscanf(id, "usage_%d", &seq)
-		return seq, err
-	}
-	var event struct {
-		ID, Source, Type, SpecVersion, Subject, Sequence, Partitionkey, Time, DataContentType string
-		Data                                                                                  struct{ Seq uint64 }
-	}
-	if err := json.Unmarshal(body, &event); err != nil {
-		return 0, err
-	}
-	want := event
-	want.ID, want.Source, want.Type, want.SpecVersion = item(event.Data.Seq).ID, "/node/1", "macronode.usage.slice", "1.0"
-	want.Subject, want.Sequence, want.Partitionkey = "default/custom:a/b", fmt.Sprintf("%020d", event.Data.Seq), "usage/default/custom:a/b"
-	want.Time, want.DataContentType = "2023-11-14T22:13:20.000Z", "application/json"
-	if event != want || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/cloudevents+json") {
-		return 0, fmt.Errorf("%+v, not %+v", event, want)
-	}
-	return event.Data.Seq, nil
-}
-
-// fileTarget is a directory on a disk with faults.
-type fileTarget struct {
-	t     testing.TB
-	dir   string
-	fault string
-}
-
-func (f *fileTarget) sink() Sink { return newFile(&Config{Name: "test", Dir: f.dir}, 150, f) }
-
-func (f *fileTarget) faults() []string {
-	return []string{"torn write", "no write", "no sync", "no truncate"}
-}
-
-func (f *fileTarget) arm(fault string) { f.fault = fault }
-
-// seqs reads the files in their order, and checks that every line is whole.
-func (f *fileTarget) seqs() (all []uint64) {
-	names, err := filepath.Glob(filepath.Join(f.dir, "usage-*.ndjson"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			var at struct{ Seq uint64 }
-			if err := json.Unmarshal([]byte(line), &at); err != nil || !strings.HasSuffix(line, "\n") {
-				f.t.Fatalf("%s has the line %q: %v", name, line, err)
-			}
-			all = append(all, at.Seq)
-		}
-	}
-	return all
-}
-
-func (f *fileTarget) lock(dir fs.Dir, holder string) (*fs.Held, error) {
-	if f.fault == "cannot lock" {
-		return nil, syscall.EBADF // as NFS returns
-	}
-	return disk{}.lock(dir, holder)
-}
-
-func (f *fileTarget) open(path string) (file, error) {
-	of, err := disk{}.open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &faultyFile{of, f}, nil
-}
-
-type faultyFile struct {
-	file
-	of *fileTarget
-}
-
-var errFault = errors.New("the disk is broken")
-
-func (f *faultyFile) Write(b []byte) (int, error) {
-	switch f.of.fault {
-	case "torn write":
-		n, _ := f.file.Write(b[:len(b)/2])
-		f.of.fault = ""
-		return n, errFault
-	case "no truncate": // the torn line stays until the file is opened again
-		n, _ := f.file.Write(b[:len(b)/2])
-		return n, errFault
-	case "no write":
-		f.of.fault = ""
-		return 0, errFault
-	}
-	return f.file.Write(b)
-}
-
-func (f *faultyFile) Sync() error {
-	if f.of.fault == "no sync" {
-		f.of.fault = ""
-		return errFault
-	}
-	return f.file.Sync()
-}
-
-func (f *faultyFile) Truncate(size int64) error {
-	is, err := f.Stat()
-	if f.of.fault == "no truncate" && err == nil && size < is.Size() {
-		f.of.fault = ""
-		return errFault
-	}
-	return f.file.Truncate(size)
 }
 
 // TestAttemptEndsWithItsContext cancels an attempt while the receiver has it.

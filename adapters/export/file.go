@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"macronode/adapters/fs"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // fileBytes is the size at which a file is complete and the next one begins.
@@ -22,8 +21,9 @@ const fileBytes = 64 << 20
 //
 //	usage-00000001.ndjson, usage-00000002.ndjson, …
 //
-// A line is synced before its outcome is ok. After a crash the last line may be torn: it was never acknowledged, so it is
-// cut off and delivered again. Only the file with the highest number changes; the others are complete and can be moved away.
+// A line is synced before its outcome is ok, so after a crash only the last line can be torn. It is cut off and delivered again.
+// A whole line that was not acknowledged is found in the tail of the files when it is delivered again, and is not repeated.
+// Only the file with the highest number changes; the others are complete and can be moved away.
 type fileSink struct {
 	limit int64
 	disk  disker
@@ -32,26 +32,15 @@ type fileSink struct {
 	at    map[string]*lines // by stream
 }
 
-// disker opens files and locks directories. A test replaces it to make them fail.
-type disker interface {
-	open(path string) (file, error)
-	lock(dir fs.Dir, holder string) (*fs.Held, error)
-}
-
-type file interface {
-	io.WriteCloser
-	io.ReaderAt
-	Stat() (os.FileInfo, error)
-	Truncate(size int64) error
-	Sync() error
-}
-
 // lines is the file of a stream with the highest number.
 type lines struct {
+	stream string
 	number uint64 // 0: unknown
 	path   string
 	file   file // nil: to be opened
 	size   int64
+	failed bool // the file may have more than size, which is not durable
+	tail   tail // nil: not read yet
 }
 
 func newFile(c *Config, limit int64, disk disker) *fileSink {
@@ -66,131 +55,186 @@ func (f *fileSink) Close() (err error) {
 	return errors.Join(err, f.dir.close())
 }
 
-// Deliver appends a line. After an error the file is opened again, and cut to its last whole line.
+// Deliver appends a line, unless a crash has left it in the files. After an error the file is opened again, and cut to its last
+// durable line.
 func (f *fileSink) Deliver(_ context.Context, item *Item) Result {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.at[item.Stream]
 	if l == nil {
-		l = new(lines)
+		l = &lines{stream: item.Stream}
 		f.at[item.Stream] = l
 	}
-	if err := f.append(l, item.Stream, item.Body); err != nil {
+	line := append(bytes.Clone(item.Body), '\n')
+	err := f.open(l, item)
+	if err == nil && f.has(l, item, line) {
+		return Result{Outcome: Duplicate}
+	}
+	if err == nil {
+		err = l.append(line)
+	}
+	if err != nil {
 		_ = l.close() // the error before it is the cause
 		return retryable("%v", plain(err))
 	}
 	return Result{Outcome: OK}
 }
 
-func (f *fileSink) append(l *lines, stream string, body []byte) error {
-	if l.file != nil && !l.isHere() { // it was moved or removed
-		if err := l.close(); err != nil {
-			return err
-		}
+// has reports whether the files had the line of an item when they were opened, and have it still.
+func (f *fileSink) has(l *lines, item *Item, line []byte) bool {
+	number, had := l.tail.take(subjectOf(item), item.Seq, line[:len(line)-1])
+	return had && f.disk.has(f.pathOf(l.stream, number))
+}
+
+// append appends a line, and syncs it. If that fails, the file is cut: the system may have lost the line, and report it once.
+func (l *lines) append(line []byte) error {
+	_, err := l.file.WriteAt(line, l.size)
+	if err == nil {
+		err = l.file.Sync()
 	}
-	if l.file != nil && l.size >= f.limit {
-		if err := l.close(); err != nil {
-			return err
-		}
-	}
-	if l.file == nil {
-		if err := f.open(l, stream); err != nil {
-			return err
-		}
-	}
-	line := append(bytes.Clone(body), '\n')
-	if _, err := l.file.Write(line); err != nil {
-		return errors.Join(err, l.file.Truncate(l.size))
-	}
-	if err := l.file.Sync(); err != nil {
-		return errors.Join(err, l.file.Truncate(l.size)) // the line is written again: the system may have lost it, and say so once
+	if err != nil {
+		l.failed = true
+		cut := l.file.Truncate(l.size)
+		l.failed = cut != nil
+		return errors.Join(err, cut)
 	}
 	l.size += int64(len(line))
 	return nil
 }
 
-// open opens the file with the highest number, or the next one if that is full or was removed.
-func (f *fileSink) open(l *lines, stream string) error {
-	if err := f.dir.open(); err != nil {
-		return err
-	}
-	last, err := lastNumber(f.dir.path, stream)
-	if err != nil {
-		return err
-	}
-	if last < l.number { // a number is not used twice
-		last = l.number + 1
-	}
-	for number := max(1, last); ; number++ {
-		l.path = filepath.Join(f.dir.path, fmt.Sprintf("%s-%08d%s", stream, number, fileEnd))
-		if err := l.open(f.disk); err != nil {
-			return err
-		}
-		if l.size < f.limit {
-			l.number = number
-			return fs.Dir(f.dir.path).SyncDir()
+// open opens the file with the highest number, or the next one if that is full or was removed. If the file is open, and it was not
+// moved, removed or changed, open does nothing.
+func (f *fileSink) open(l *lines, item *Item) error {
+	if l.file != nil {
+		if l.size < f.limit && l.isHere() {
+			return nil
 		}
 		if err := l.close(); err != nil {
 			return err
 		}
 	}
+	if err := f.dir.open(); err != nil {
+		return err
+	}
+	all, err := f.numbers(l.stream)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 && l.tail == nil {
+		if err := f.checkBegins(item); err != nil {
+			return errors.Join(err, f.dir.close()) // another directory may be mounted over it
+		}
+	}
+	last := uint64(1)
+	if len(all) > 0 {
+		last = all[0]
+	}
+	if last < l.number { // a number is not used twice
+		last = l.number + 1
+	}
+	for number := last; ; number++ {
+		if err := l.openFile(f.disk, number, f.pathOf(l.stream, number)); err != nil {
+			return err
+		}
+		if l.size < f.limit {
+			break
+		}
+		if err := l.close(); err != nil {
+			return err
+		}
+	}
+	if err := f.disk.syncDir(f.dir.path); err != nil || l.tail != nil {
+		return err
+	}
+	l.tail, err = f.readTail(l.stream, all)
+	return err
+}
+
+// checkBegins returns an error if the directory has no file of a stream, although earlier items were delivered: a file that begins with this one
+// would leave out what the others have, for ever.
+func (f *fileSink) checkBegins(item *Item) error {
+	if item.HasPrior == nil {
+		return nil
+	}
+	prior, err := item.HasPrior()
+	if err == nil && prior {
+		err = fmt.Errorf("%s has no file of the stream %s, although items before %d were delivered: mount its disk or bring the files back, or create an empty %s to go on without them",
+			f.dir.path, item.Stream, item.Seq, filepath.Base(f.pathOf(item.Stream, 1)))
+	}
+	return err
 }
 
 const fileEnd = ".ndjson"
 
-// lastNumber returns the highest number of the files of a stream; 0: there is none.
-func lastNumber(dir, stream string) (last uint64, err error) {
-	all, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, err
-	}
-	for _, e := range all {
-		text, ok := strings.CutPrefix(e.Name(), stream+"-")
+func (f *fileSink) pathOf(stream string, number uint64) string {
+	return filepath.Join(f.dir.path, fmt.Sprintf("%s-%08d%s", stream, number, fileEnd))
+}
+
+// numbers returns the numbers of the files of a stream, the highest one first.
+func (f *fileSink) numbers(stream string) (numbers []uint64, err error) {
+	all, err := f.disk.list(f.dir.path)
+	for _, name := range all {
+		text, ok := strings.CutPrefix(name, stream+"-")
 		if text, end := strings.CutSuffix(text, fileEnd); ok && end {
-			if n, err := strconv.ParseUint(text, 10, 63); err == nil {
-				last = max(last, n)
+			if n, err := strconv.ParseUint(text, 10, 63); err == nil && n > 0 && name == filepath.Base(f.pathOf(stream, n)) {
+				numbers = append(numbers, n)
 			}
 		}
 	}
-	return last, nil
+	slices.Sort(numbers)
+	slices.Reverse(numbers)
+	return numbers, err
 }
 
-// open opens a file and cuts off a torn last line.
-func (l *lines) open(from disker) error {
-	f, err := from.open(l.path)
+// openFile opens a file, and cuts off a last line that is not durable. The last line that is left is durable afterwards.
+func (l *lines) openFile(from disker, number uint64, path string) error {
+	f, err := from.open(path)
 	if err != nil {
 		return err
 	}
-	size, err := wholeLines(f)
+	var size int64
+	if l.failed && number == l.number {
+		size = l.size
+	} else {
+		size, err = wholeLines(f)
+	}
 	if err == nil {
 		err = errors.Join(f.Truncate(size), f.Sync())
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	l.file, l.size = f, size
+	l.number, l.path, l.file, l.size, l.failed = number, path, f, size, false
 	return nil
 }
 
-// wholeLines returns the size of a file up to the end of its last whole line.
+// wholeLines returns the size of a file up to the end of its last whole line, which it writes again: if an earlier process could not
+// sync it, the system shows it and does not have it on the disk. A line of which a crash has lost a part is not an object.
 func wholeLines(f file) (int64, error) {
-	is, err := f.Stat()
+	size, err := f.Size()
 	if err != nil {
 		return 0, err
 	}
-	part := make([]byte, 64<<10)
-	for end := is.Size(); end > 0; {
-		from := max(0, end-int64(len(part)))
-		n, err := f.ReadAt(part[:end-from], from)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(part[:n], '\n'); i >= 0 {
-			return from + int64(i) + 1, nil
-		}
-		end = from
+	end, err := lineEnd(f, size)
+	if err != nil || end == 0 {
+		return 0, err
 	}
-	return 0, nil
+	var last []byte
+	err = eachLine(f, end, func(line []byte) (more bool) {
+		last = line
+		return false
+	})
+	from := end - int64(len(last)) - 1
+	switch {
+	case errors.Is(err, errLongLine):
+		return end, nil
+	case err != nil:
+		return 0, err
+	case !jsontext.Value(last).IsValid():
+		return from, nil
+	}
+	_, err = f.WriteAt(append(bytes.Clone(last), '\n'), from)
+	return end, err
 }
 
 func (l *lines) close() error {
@@ -202,26 +246,8 @@ func (l *lines) close() error {
 	return err
 }
 
-// isHere reports whether the path still refers to the open file.
+// isHere reports whether the path still refers to the open file, and nothing else has changed its size.
 func (l *lines) isHere() bool {
-	is, err := l.file.Stat()
-	at, also := os.Lstat(l.path)
-	return err == nil && also == nil && os.SameFile(is, at)
-}
-
-// disk opens files of the operating system.
-type disk struct{}
-
-func (disk) lock(dir fs.Dir, holder string) (*fs.Held, error) { return fs.Lock(dir, holder) }
-
-var errRegular = errors.New("a file of the export is not a regular file")
-
-// open opens a file to append, or creates it.
-func (disk) open(path string) (file, error) {
-	if is, err := os.Lstat(path); err == nil && !is.Mode().IsRegular() {
-		return nil, errRegular
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	size, err := l.file.Size()
+	return err == nil && size == l.size && l.file.isAt(l.path)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"macronode/adapters/httpcheck"
 )
 
 // Limits of a request to a receiver.
@@ -38,7 +40,7 @@ type receiver struct {
 func newReceiver(c Config) *receiver {
 	dial := net.Dialer{Timeout: connectTimeout}
 	return &receiver{url: c.URL, secret: secretFile(c.SecretFile), client: &http.Client{
-		Transport: &http.Transport{
+		Transport: httpcheck.Unswitched(&http.Transport{
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := dial.DialContext(ctx, network, address)
 				if err != nil {
@@ -52,7 +54,7 @@ func newReceiver(c Config) *receiver {
 			IdleConnTimeout:        idleTimeout,
 			MaxResponseHeaderBytes: responseHeader,
 			DisableCompression:     true,
-		},
+		}),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -34,8 +34,7 @@ type kafkaTarget struct {
 	topic string
 
 	faulty
-	end   context.CancelFunc // of the attempt that is made
-	ended chan struct{}      // closed when it has ended
+	ended chan struct{} // closed when it has ended
 	conns map[net.Conn]bool
 }
 
@@ -98,28 +97,22 @@ func (c cancelledKafka) Deliver(ctx context.Context, item *Item) Result {
 	return r
 }
 
-// faults: the connection is refused; it is cut before the broker gets the record, or before the sink gets the acknowledgement; there is
+// arm: the connection is refused; it is cut before the broker gets the record, or before the sink gets the acknowledgement; there is
 // no acknowledgement, or one that is no answer; the broker is restarted before it gets the record, or after it has it; too few replicas
 // are in sync.
-func (k *kafkaTarget) faults() []string {
-	return []string{"refuse", "drop", "take and drop", "silence", "garbage", "restart before", "take and restart", "few replicas"}
-}
-
-func (k *kafkaTarget) arm(fault string) {
+func (k *kafkaTarget) arm(fault string, _ uint64) {
 	if fault == "few replicas" {
 		k.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotEnoughReplicas, Count: kafkaRetries + 1})
 		return
 	}
-	k.mu.Lock()
-	k.fault = fault
-	k.mu.Unlock()
+	k.set(fault)
 	if fault == "refuse" {
 		k.cut()
 	}
 }
 
-// endAttempt cancels the attempt that is made, and waits for its end.
-func (k *kafkaTarget) endAttempt() {
+// endAndWait cancels the attempt that is made, and waits for its end.
+func (k *kafkaTarget) endAndWait() {
 	k.mu.Lock()
 	end, ended := k.end, k.ended
 	k.mu.Unlock()
@@ -182,12 +175,12 @@ func (c *faultyConn) Read(b []byte) (int, error) {
 		c.unread = append(size, request...)
 		c.produce.Store(binary.BigEndian.Uint16(request) == uint16(kmsg.Produce))
 		if c.produce.Load() {
-			switch c.of.met("drop", "restart before") {
+			switch c.of.met("drop", "restart") {
 			case "drop":
-				c.of.endAttempt()
+				c.of.endAndWait()
 				return 0, c.Close()
-			case "restart before":
-				c.of.endAttempt()
+			case "restart":
+				c.of.endAndWait()
 				c.of.Restart()
 				return 0, c.Close()
 			}
@@ -202,7 +195,7 @@ func (c *faultyConn) Write(b []byte) (int, error) {
 	if c.produce.Load() {
 		fault := c.of.met("take and drop", "silence", "garbage", "take and restart")
 		if fault != "" {
-			c.of.endAttempt()
+			c.of.endAndWait()
 		}
 		switch fault {
 		case "take and drop":
@@ -266,9 +259,9 @@ func TestTopicKeepsOneRecord(t *testing.T) {
 		{"new", nil, first, item(1), OK},
 		{"the broker says that it has too few replicas, and has it", func() { fault(kerr.NotEnoughReplicasAfterAppend) }, first, item(2), OK},
 		{"the broker says that it timed out, and has it", func() { fault(kerr.RequestTimedOut) }, first, item(3), OK},
-		{"the acknowledgement is lost", func() { k.arm("take and drop") }, first, item(4), Retryable},
+		{"the acknowledgement is lost", func() { k.arm("take and drop", 0) }, first, item(4), Retryable},
 		{"the same client repeats it", nil, first, item(4), OK},
-		{"the acknowledgement is lost again", func() { k.arm("take and drop") }, first, item(5), Retryable},
+		{"the acknowledgement is lost again", func() { k.arm("take and drop", 0) }, first, item(5), Retryable},
 		{"after a restart", func() { k.awaitRecords(5); _ = first.Close() }, second, item(5), Duplicate},
 		{"after a restart, an older one", nil, second, item(1), Duplicate},
 		{"another with its id", nil, second, other, Permanent},

@@ -64,8 +64,9 @@ type natsTarget struct {
 	stream string
 	proxy  net.Listener
 
+	limited bool // the stream has no room
+
 	faulty
-	end   context.CancelFunc // of the attempt that is made
 	conns map[net.Conn]bool
 }
 
@@ -96,38 +97,41 @@ func (n *natsTarget) sink() Sink {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return cancelled{s, n}
+	return attempts{s, &n.faulty, func() {
+		if n.limited {
+			n.limit(-1)
+			n.limited = false
+		}
+	}}
 }
 
-// cancelled is a sink whose attempt is cancelled when its target has met silence: no clock is waited for.
-type cancelled struct {
-	Sink
-	of *natsTarget
-}
-
-func (c cancelled) Deliver(ctx context.Context, item *Item) Result {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c.of.mu.Lock()
-	c.of.end = cancel
-	c.of.mu.Unlock()
-	return c.Sink.Deliver(ctx, item)
-}
-
-// faults: the connection is refused; it is cut before the server gets the item, or before the sink gets the acknowledgement; there
-// is no acknowledgement, or one of another stream or without a place in it; the server is restarted before it gets the item, or
-// after it has it; the item reaches the server twice, and then nothing reaches the sink.
-func (n *natsTarget) faults() []string {
-	return []string{"refuse", "drop", "take and drop", "silence", "another stream", "no sequence", "not JSON", "restart before", "take and restart", "twice"}
-}
-
-func (n *natsTarget) arm(fault string) {
-	if fault == "refuse" {
+// arm: the connection is refused; it is cut before the server gets the item, or before the sink gets the acknowledgement; there
+// is no acknowledgement, or one of another stream or without a place in it; the stream has no room; the server is restarted before it
+// gets the item, or after it has it; the item reaches the server twice, and then nothing reaches the sink.
+func (n *natsTarget) arm(fault string, _ uint64) {
+	switch fault {
+	case "refuse":
 		n.cut()
+	case "stream full":
+		n.limit(1)
+		n.limited = true
+		return
 	}
-	n.mu.Lock()
-	n.fault = fault
-	n.mu.Unlock()
+	n.set(fault)
+}
+
+// limit sets the bytes of the stream, to all messages; a message for which there is no room is rejected.
+func (n *natsTarget) limit(most int64) {
+	n.Use(func(js jetstream.JetStream) error {
+		of, err := js.Stream(context.Background(), n.stream)
+		if err != nil {
+			return err
+		}
+		c := of.CachedInfo().Config
+		c.MaxBytes, c.Discard = most, jetstream.DiscardNew
+		_, err = js.UpdateStream(context.Background(), c)
+		return err
+	})
 }
 
 func (n *natsTarget) cut() {
@@ -169,10 +173,10 @@ func (n *natsTarget) toServer(b []byte, twice *atomic.Bool) []byte {
 	if !bytes.HasPrefix(b, []byte("HPUB "+n.stream)) {
 		return b
 	}
-	switch n.met("drop", "restart before", "twice") {
+	switch n.met("drop", "restart", "twice") {
 	case "drop":
 		return nil
-	case "restart before":
+	case "restart":
 		n.Restart()
 		return nil
 	case "twice":
@@ -194,9 +198,7 @@ func (n *natsTarget) toSink(b []byte, twice *atomic.Bool) []byte {
 	case "take and drop":
 		return nil
 	case "silence":
-		n.mu.Lock()
-		n.end()
-		n.mu.Unlock()
+		n.endAttempt()
 		return []byte{}
 	case "another stream":
 		return bytes.ReplaceAll(b, []byte(`"`+n.stream+`"`), []byte(`"`+strings.Repeat("x", len(n.stream))+`"`))

@@ -63,13 +63,13 @@ func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
 	if err := p.makeTable(ctx); err != nil {
-		return databaseResult(err)
+		return p.result(err)
 	}
 	// The time of an item has milliseconds, and the database keeps microseconds.
 	inserted, err := p.pool.Exec(ctx, insertItem, item.Source, item.ID, item.Stream, item.Tenant, item.Dimension, int64(item.Seq), item.Time.UTC().Truncate(time.Microsecond), string(item.Body))
 	switch {
 	case err != nil:
-		return databaseResult(err)
+		return p.result(err)
 	case inserted.RowsAffected() == 1:
 		return Result{Outcome: OK}
 	}
@@ -78,11 +78,19 @@ func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 	case errors.Is(err, pgx.ErrNoRows):
 		return Result{Outcome: Permanent, Reason: "the table has another item with this seq"}
 	case err != nil:
-		return databaseResult(err)
+		return p.result(err)
 	case !same:
 		return Result{Outcome: Permanent, Reason: "the table has another item with this id"}
 	}
 	return Result{Outcome: Duplicate}
+}
+
+// result returns what an error means. A table that was dropped is created by the next attempt.
+func (p *postgres) result(err error) Result {
+	if at := new(pgconn.PgError); errors.As(err, &at) && at.Code == undefinedTable {
+		p.made.Store(false)
+	}
+	return databaseResult(err)
 }
 
 // makeTable creates the table, unless it exists. Only the creation needs a right to create.
@@ -109,6 +117,9 @@ const (
 	classData       = "22"
 	classConstraint = "23"
 )
+
+// undefinedTable is the error that the table does not exist.
+const undefinedTable = "42P01"
 
 // databaseResult returns what an error means. The text of an error of the server is shown, for it has no password; other
 // errors can have the address and the user.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -22,8 +23,9 @@ import (
 
 // database is a real server of PostgreSQL in a directory of its own, which only its Unix socket reaches. All tests share it.
 type database struct {
-	dir  string // with the socket
-	stop func()
+	dir     string // with the socket
+	start   func() (*exec.Cmd, error)
+	process *exec.Cmd
 }
 
 var server struct {
@@ -76,26 +78,40 @@ func startPostgres(bin string) (*database, error) {
 	if out, err := run("initdb", "-D", data, "-U", "tester", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	cmd := run("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off")
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	d := &database{dir: dir, stop: func() {
-		_ = cmd.Process.Signal(syscall.SIGQUIT) // at once
-		_ = cmd.Wait()
-		_ = os.RemoveAll(dir)
+	d := &database{dir: dir, start: func() (*exec.Cmd, error) {
+		cmd := run("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off")
+		return cmd, cmd.Start()
 	}}
-	for n := 0; ; n++ { // until it accepts connections
-		conn, err := pgx.Connect(context.Background(), d.url(dir, ""))
+	return d, d.up()
+}
+
+// up starts the server, and waits until it accepts connections.
+func (d *database) up() (err error) {
+	if d.process, err = d.start(); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		conn, err := pgx.Connect(context.Background(), d.url(d.dir, ""))
 		if err == nil {
-			return d, conn.Close(context.Background())
+			return conn.Close(context.Background())
 		}
 		if n == 600 {
 			d.stop()
-			return nil, fmt.Errorf("postgres does not start: %w", err)
+			return fmt.Errorf("postgres does not start: %w", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// down ends the server at once, as a crash does.
+func (d *database) down() {
+	_ = d.process.Process.Signal(syscall.SIGQUIT)
+	_ = d.process.Wait()
+}
+
+func (d *database) stop() {
+	d.down()
+	_ = os.RemoveAll(d.dir)
 }
 
 // unprivileged returns how to run PostgreSQL, which refuses to run as root.
@@ -130,6 +146,7 @@ type postgresTarget struct {
 	schema string
 	dir    string // with the socket of the proxy
 	proxy  net.Listener
+	undo   func() // removes the fault that is in the database; nil: there is none
 
 	faulty
 	conns map[net.Conn]bool
@@ -162,27 +179,42 @@ func (p *postgresTarget) sink() Sink {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return s
+	return attempts{s, &p.faulty, func() {
+		if p.undo != nil {
+			p.undo()
+			p.undo = nil
+		}
+	}}
 }
 
-// faults: the connection is refused; cut before the server gets the statement, or before the client gets its outcome; or the
-// server ends the session.
-func (p *postgresTarget) faults() []string {
-	return []string{"refuse", "drop", "take and drop", "terminate"}
-}
-
-// arm makes the next attempt meet a fault.
-func (p *postgresTarget) arm(fault string) {
+// arm: the connection is refused; cut before the server gets the statement, or before the client gets its outcome; the server ends the
+// session, or has no room; another transaction holds the row until the attempt has ended; there is no outcome, or one that is no answer;
+// the server crashes before it gets the statement, or after it has executed it.
+func (p *postgresTarget) arm(fault string, seq uint64) {
 	switch fault {
 	case "refuse":
 		p.cut()
 	case "terminate":
 		p.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'macronode'")
 		return
+	case "disk full":
+		p.query(createTable)
+		p.query("CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no space' USING ERRCODE = 'disk_full'; END $$")
+		p.query("CREATE TRIGGER refuse BEFORE INSERT ON macronode_items FOR EACH ROW EXECUTE FUNCTION refuse()")
+		p.undo = func() { p.query("DROP TRIGGER refuse ON macronode_items") }
+		return
+	case "locked":
+		p.query(createTable)
+		i := item(seq)
+		conn := p.connect()
+		for _, sql := range []string{"BEGIN", fmt.Sprintf("INSERT INTO macronode_items VALUES ('%s', '%s', '', '', '', %d, now(), '{}') ON CONFLICT DO NOTHING", i.Source, i.ID, seq)} {
+			if _, err := conn.Exec(context.Background(), sql); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+		p.undo = func() { _ = conn.Close(context.Background()) } // and rolls back
 	}
-	p.mu.Lock()
-	p.fault = fault
-	p.mu.Unlock()
+	p.set(fault)
 }
 
 func (p *postgresTarget) cut() {
@@ -215,45 +247,95 @@ func (p *postgresTarget) serve(done chan struct{}) {
 		p.conns[c], p.conns[s] = true, true
 		p.mu.Unlock()
 		var inserting atomic.Bool
-		pump := func(to, from net.Conn, before func([]byte) bool) {
-			defer func() {
-				_, _ = to.Close(), from.Close()
-				p.mu.Lock()
-				delete(p.conns, from)
-				p.mu.Unlock()
-			}()
-			b := make([]byte, 64<<10)
-			for {
-				n, err := from.Read(b)
-				if n > 0 && before(b[:n]) {
-					return
-				}
-				if _, failed := to.Write(b[:n]); err != nil || failed != nil {
-					return
-				}
+		all.Go(func() { p.pump(s, c, func(b []byte) []byte { return p.toServer(b, &inserting) }) })
+		all.Go(func() { p.pump(c, s, func(b []byte) []byte { return p.toSink(b, &inserting) }) })
+	}
+}
+
+// toServer returns what the server gets; nil: the connection is cut.
+func (p *postgresTarget) toServer(b []byte, inserting *atomic.Bool) []byte {
+	if !strings.Contains(string(b), `{"tenant"`) {
+		return b
+	}
+	inserting.Store(true) // it is the item: after this the statement is executed
+	switch p.met("drop", "locked", "restart") {
+	case "drop":
+		return nil
+	case "locked":
+		p.endAttempt()
+	case "restart":
+		p.crash()
+		return nil
+	}
+	return b
+}
+
+// toSink returns what the sink gets; nil: the connection is cut.
+func (p *postgresTarget) toSink(b []byte, inserting *atomic.Bool) []byte {
+	if !inserting.Load() {
+		return b
+	}
+	switch p.met("take and drop", "silence", "garbage", "take and restart") {
+	case "take and drop":
+		return nil
+	case "silence":
+		p.endAttempt()
+		return []byte{}
+	case "garbage":
+		return bytes.Repeat([]byte{0xff}, len(b))
+	case "take and restart":
+		p.crash()
+		return nil
+	}
+	return b
+}
+
+// pump passes on what change returns.
+func (p *postgresTarget) pump(to, from net.Conn, change func([]byte) []byte) {
+	defer func() {
+		_, _ = to.Close(), from.Close()
+		p.mu.Lock()
+		delete(p.conns, from)
+		p.mu.Unlock()
+	}()
+	b := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(b)
+		if n > 0 {
+			pass := change(b[:n:n])
+			if pass == nil {
+				return
+			}
+			if _, failed := to.Write(pass); failed != nil {
+				return
 			}
 		}
-		all.Go(func() {
-			pump(s, c, func(b []byte) bool {
-				if strings.Contains(string(b), `{"tenant"`) { // the item: after this the statement is executed
-					inserting.Store(true)
-					return p.met("drop") != ""
-				}
-				return false
-			})
-		})
-		all.Go(func() {
-			pump(c, s, func([]byte) bool { return inserting.Load() && p.met("take and drop") != "" })
-		})
+		if err != nil {
+			return
+		}
+	}
+}
+
+// connect connects past the proxy.
+func (p *postgresTarget) connect() *pgx.Conn {
+	conn, err := pgx.Connect(context.Background(), p.of.url(p.of.dir, p.schema))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return conn
+}
+
+// crash ends the server, and starts it again.
+func (p *postgresTarget) crash() {
+	p.of.down()
+	if err := p.of.up(); err != nil {
+		p.t.Error(err)
 	}
 }
 
 // query runs a statement past the proxy.
 func (p *postgresTarget) query(sql string) {
-	conn, err := pgx.Connect(context.Background(), p.of.url(p.of.dir, p.schema))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	conn := p.connect()
 	defer conn.Close(context.Background())
 	if _, err := conn.Exec(context.Background(), sql); err != nil {
 		p.t.Fatalf("%s: %v", sql, err)
@@ -261,10 +343,7 @@ func (p *postgresTarget) query(sql string) {
 }
 
 func (p *postgresTarget) seqs() (all []uint64) {
-	conn, err := pgx.Connect(context.Background(), p.of.url(p.of.dir, p.schema))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	conn := p.connect()
 	defer conn.Close(context.Background())
 	rows, err := conn.Query(context.Background(), "SELECT seq, id, stream, tenant, dimension, source, time, body::text FROM macronode_items ORDER BY seq")
 	if err != nil {
@@ -307,6 +386,21 @@ func TestDatabaseKeepsOneItem(t *testing.T) {
 	}
 	if got := to.seqs(); !slices.Equal(got, []uint64{1, 2}) {
 		t.Errorf("the table has %v", got)
+	}
+}
+
+// TestDroppedTableIsMadeAgain: a retry of the item that did not find the table creates it.
+func TestDroppedTableIsMadeAgain(t *testing.T) {
+	to := newPostgresTarget(t)
+	sink := to.sink()
+	defer sink.Close()
+	for _, want := range []Outcome{OK, Retryable, OK} {
+		if got := sink.Deliver(t.Context(), item(1)); got.Outcome != want {
+			t.Fatalf("%+v, want %v", got, want)
+		}
+		if want == OK {
+			to.query("DROP TABLE macronode_items")
+		}
 	}
 }
 

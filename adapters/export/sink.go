@@ -30,6 +30,9 @@ type Item struct {
 	Seq       uint64    // position in the lane, from 1 without a gap
 	Time      time.Time // when it was sealed or moved
 	Body      []byte    // a JSON object on one line
+
+	// HasPrior reports whether the lane has passed earlier items to this sink. Nil: that is not known.
+	HasPrior func() (bool, error)
 }
 
 // An Outcome says what became of an attempt.

@@ -3,8 +3,10 @@ package fs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -88,13 +90,31 @@ func (d Dir) SyncDir() error {
 }
 
 // List returns the names of all files, sorted.
-func (d Dir) List() ([]string, error) {
-	all, err := os.ReadDir(string(d))
-	names := make([]string, 0, len(all))
-	for _, e := range all {
-		if !e.IsDir() {
-			names = append(names, e.Name())
+func (d Dir) List() ([]string, error) { return d.ListBy(func() {}) }
+
+// listStep is how many names are read at once.
+const listStep = 1024
+
+// ListBy is List. It calls advance after each step.
+func (d Dir) ListBy(advance func()) (names []string, err error) {
+	f, err := os.Open(string(d))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	for err == nil {
+		var some []os.DirEntry
+		some, err = f.ReadDir(listStep)
+		for _, e := range some {
+			if !e.IsDir() {
+				names = append(names, e.Name())
+			}
 		}
+		advance()
+	}
+	slices.Sort(names)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
 	return names, err
 }

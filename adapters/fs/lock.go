@@ -124,9 +124,9 @@ func sign(d Dir, version string) error {
 	return errors.Join(err, f.Close())
 }
 
-// named returns the name that the holder left; a general one if it has just locked.
+// named returns the name that the holder left; a general one if it has just locked, or if its file was removed.
 func named(d Dir) string {
-	const unnamed = "a process that is just starting"
+	const unnamed = "a process that left no name in " + LockName + ": it is just starting, or the file was removed or emptied while it runs (fuser -v shows the process)"
 	f, err := os.OpenFile(d.path(LockName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return unnamed

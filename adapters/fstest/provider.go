@@ -34,6 +34,7 @@ func Provider(t *testing.T, open func(*testing.T) provider.Port) {
 		{"an open file keeps its content or fails", openFileStays},
 		{"files and drafts are listed in order", listFiles},
 		{"a removed draft is gone", removeDraft},
+		{"a file may need no draft", createFile},
 		{"a probe leaves nothing behind", probeLeavesNothing},
 		{"there is room for drafts", roomForDrafts},
 		{"it agrees with a map of bytes", compareProvider},
@@ -291,6 +292,27 @@ func removeDraft(t *testing.T, p provider.Port) {
 	draft(t, p, "a.part", []byte("new"))
 	must(t, p.Put("a.part", "a"))
 	contains(t, p, "a", []byte("new"))
+}
+
+// createFile makes a file without a draft, if the provider does that.
+func createFile(t *testing.T, p provider.Port) {
+	d, ok := p.(provider.Direct)
+	if !ok {
+		t.Skip("every file of this provider is made of a draft")
+	}
+	f, err := d.CreateFile("a")
+	must(t, err)
+	_, err = f.WriteAt([]byte("text"), 0)
+	must(t, errors.Join(err, f.Sync(), f.Close(), p.Flush()))
+	contains(t, p, "a", []byte("text"))
+	if _, err := d.CreateFile("a"); !errors.Is(err, os.ErrExist) {
+		t.Fatalf("a second file of this name: %v", err)
+	}
+	draft(t, p, "a.part", []byte("other"))
+	if err := p.Put("a.part", "a"); !errors.Is(err, os.ErrExist) {
+		t.Fatalf("a put of a name that exists: %v", err)
+	}
+	contains(t, p, "a", []byte("text"))
 }
 
 func probeLeavesNothing(t *testing.T, p provider.Port) {

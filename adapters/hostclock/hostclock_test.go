@@ -25,6 +25,10 @@ func TestUnsynchronizedClockIsNotTrusted(t *testing.T) {
 			t.Errorf("state %d, error %v: trusted %t, want %t", is.state, is.err, got, is.want)
 		}
 	}
+	c.Trusted = true
+	if c.note(unix.TIME_ERROR, unix.EPERM); !c.Now().Synced {
+		t.Error("the clock is not trusted, although its operator does")
+	}
 }
 
 // TestLookAsksTheKernel: Look stores what the kernel of this machine answers.

@@ -19,7 +19,8 @@ import (
 
 // An Admission admits requests and accounts for their permits.
 type Admission interface {
-	Admit(ctx context.Context, in event.Admit) (event.Decision, bool)
+	// Admit asks for a permit for holder, which hears when it loses it.
+	Admit(ctx context.Context, in event.Admit, holder Holder) (event.Decision, bool)
 	Finish(t types.Ticket, bytes uint64, f event.Completion)
 	// Stream asks whether so many further bytes of its bodies may go on, and waits for the
 	// word; false where ctx ended first, or the ticket is settled.
@@ -116,7 +117,8 @@ func (k *call) admit() error {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
 	}
 	k.flow = in.Flow()
-	v, ok := k.Admission.Admit(k.r.Context(), in)
+	k.lostPermit.isBodyRead = k.r.ContentLength == 0
+	v, ok := k.Admission.Admit(k.r.Context(), in, k)
 	switch {
 	case !ok && k.r.Context().Err() != nil:
 		k.identify()
@@ -205,6 +207,9 @@ func (k *call) completion() event.Completion {
 	return event.CompletionDone
 }
 
+// gaveWayDetail is the detail of a call that gave way.
+const gaveWayDetail = "It took long, and its permit was given to a caller without a permit."
+
 // rejectDetails are the details of problems, by reason.
 var rejectDetails = [event.NumRejectReasons]string{
 	event.RejectQuotaExceeded: "A quota is used up; the header RateLimit names it.",
@@ -216,6 +221,7 @@ var rejectDetails = [event.NumRejectReasons]string{
 	event.RejectRouteLimit:    "The route has reached its limit of requests in progress.",
 	event.RejectQueueTimeout:  "No permit became free in time.",
 	event.RejectNoSlots:       "The class of the caller has too many requests.",
+	event.RejectGaveWay:       gaveWayDetail,
 }
 
 // setRateLimit sets the RateLimit headers of the quota that decided.

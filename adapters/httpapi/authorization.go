@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,7 @@ func (k *call) requireScope(scope event.Scopes) error {
 		return problem(event.Unauthorized)
 	}
 	if k.key.Scopes&scope != scope {
-		k.detail = "Its key lacks the scope that this wants."
+		k.detail = "Its key lacks the required scope."
 		return problem(event.Forbidden)
 	}
 	return nil
@@ -88,6 +89,33 @@ func parseKey(header string) (id types.KeyID, secret string, ok bool) {
 	}
 	id, ok = parseKeyID(text[len(keyPrefix) : len(keyPrefix)+idLen])
 	return id, text[keyLen-secretLen:], ok
+}
+
+// bearsKey reports whether a value of Authorization contains an API key, also as a user name or a password.
+func bearsKey(header string) bool {
+	if containsKey(header) {
+		return true
+	}
+	scheme, text, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return false
+	}
+	credentials, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(text)) // as far as it is base64
+	return containsKey(string(credentials))
+}
+
+// containsKey reports whether a text contains what begins like an API key: mk_, an ID and _.
+func containsKey(text string) bool {
+	for {
+		_, after, found := strings.Cut(text, keyPrefix)
+		if !found {
+			return false
+		}
+		if len(after) > idLen && after[idLen] == '_' && hexadecimal(after[:idLen]) {
+			return true
+		}
+		text = after
+	}
 }
 
 func parseKeyID(digits string) (types.KeyID, bool) {

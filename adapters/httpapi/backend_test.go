@@ -48,11 +48,13 @@ type backend struct {
 	coming   types.Seq     // so many movements follow right after a request was received
 	waits    atomic.Int64  // how often a caller has begun to wait
 
+	holder        httpapi.Holder        // of the last permit
 	admits        []event.Admit         // all requests of admission
 	permits       map[types.Ticket]bool // that are not returned
 	verdict       *event.Decision       // of every request; nil: it is admitted
 	byteDecision  *event.Decision       // of every reservation of bytes; nil: it is granted
 	freeBytes     uint64                // bytes that need no reservation
+	undecided     bool                  // no reservation is decided
 	reserved      []uint64              // bytes of each reservation
 	finishedBytes []uint64              // bytes with which permits were returned
 	completions   []event.Completion    // with which permits were returned
@@ -79,7 +81,7 @@ const now = types.Time(1_700_000_000_000)
 
 func build(t testing.TB) *backend {
 	h := &backend{t: t, keys: make(map[types.KeyID]event.Key), outcomes: make(map[string]outcome), ledger: newMoney(), more: make(chan struct{})}
-	h.status = event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true, At: now}
+	h.status = event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true, AdmittedWrites: true, At: now}
 	for id, scopes := range map[types.KeyID]event.Scopes{1: event.AllScopes, 2: event.ScopeRead, 3: event.ScopeIssue} {
 		h.addKey(id, types.DefaultTenant, scopes)
 	}
@@ -131,10 +133,10 @@ func (h *backend) set(change func(*event.Status)) {
 }
 
 // Admit admits every request unless there is a verdict.
-func (h *backend) Admit(_ context.Context, in event.Admit) (event.Decision, bool) {
+func (h *backend) Admit(_ context.Context, in event.Admit, holder httpapi.Holder) (event.Decision, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.admits = append(h.admits, in)
+	h.admits, h.holder = append(h.admits, in), holder
 	if h.verdict != nil {
 		return *h.verdict, h.verdict.Reason != event.RejectNoSlots
 	}
@@ -146,10 +148,14 @@ func (h *backend) Admit(_ context.Context, in event.Admit) (event.Decision, bool
 	return event.Decision{Ticket: t, Bytes: h.freeBytes, Rule: h.rule, Left: 3, Reset: 1500 * time.Millisecond}, true
 }
 
-func (h *backend) ReserveBytes(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
+func (h *backend) ReserveBytes(ctx context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.reserved = append(h.reserved, bytes)
+	if h.undecided {
+		<-ctx.Done()
+		return event.Decision{}, false
+	}
 	if h.byteDecision != nil {
 		return *h.byteDecision, true
 	}
@@ -166,9 +172,19 @@ func (h *backend) Finish(t types.Ticket, bytes uint64, f event.Completion) {
 	h.finishedBytes, h.completions = append(h.finishedBytes, bytes), append(h.completions, f)
 }
 
+// hasPermit checks that a command names the permit of its request.
+func (h *backend) hasPermit(t types.Ticket) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.permits[t] {
+		h.t.Errorf("a command of a request with permit %v, which it does not have", t)
+	}
+}
+
 func (h *backend) Journal() types.JournalID { return journal }
 
 func (h *backend) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
+	h.hasPermit(in.Permit)
 	if h.full {
 		return event.Reply{}, false
 	}

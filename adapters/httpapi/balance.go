@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -30,10 +30,10 @@ func balance(k *call) error {
 		return err
 	}
 	if q.atLeast > 0 {
-		ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+		ctx, cancel := k.waiting(k.Deadline)
 		defer cancel()
 		if !k.ReadModel.AwaitSeq(ctx, k.key.Tenant, q.atLeast) {
-			return problem(event.Timeout)
+			return cmp.Or(k.lossError(), problem(event.Timeout))
 		}
 	}
 	k.identify()
@@ -74,7 +74,7 @@ func appendBalance(to []byte, q balanceQuery, b *event.Balance, stale int64) []b
 
 var (
 	errPoint      = problemDetail(event.BadRequest, "Set exactly one of seq and time.")
-	errTime       = errors.New("time: must be RFC 3339, from 1970 on")
+	errTime       = errors.New("must be a time as in RFC 3339, from 1970 on")
 	errFutureTime = problemDetail(event.BadRequest, "time: must be in the past")
 )
 
@@ -97,7 +97,7 @@ func balanceAt(k *call) error {
 	when, points := pointInTime{}, 0
 	err = k.query(assetParam(&asset),
 		param{"seq", false, func(s string) (err error) { points++; when.seq, err = parseSeq(s, "seq"); return err }},
-		param{"time", false, func(s string) (err error) { points++; when.at, err = parseTime(s); return err }})
+		param{"time", false, func(s string) error { points++; return readLaterTime("time", s, &when.at) }})
 	if err != nil {
 		return err
 	}
@@ -159,10 +159,10 @@ func (k *call) awaitTime(at types.Time) (types.Time, error) {
 	return min(at, mark.At), nil
 }
 
-// parseTime parses a time and truncates it to milliseconds.
+// parseTime parses a time and truncates it to milliseconds. The begin of 1970 is 0.
 func parseTime(s string) (types.Time, error) {
 	var t time.Time
-	if t.UnmarshalText([]byte(s)) != nil || t.UnixMilli() <= 0 {
+	if t.UnmarshalText([]byte(s)) != nil || t.UnixMilli() < 0 {
 		return 0, errTime
 	}
 	return types.Time(t.UnixMilli()), nil

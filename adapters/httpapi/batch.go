@@ -76,7 +76,7 @@ func (k *call) buildBatch(key string, items []wire.BatchItem) (*event.Request, e
 		}
 		size += fields[i].size()
 	}
-	in := &event.Request{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}, Item: event.Item{Op: event.Batch}, Items: make([]event.Item, len(items))}
+	in := &event.Request{Header: k.commandHeader(), Item: event.Item{Op: event.Batch}, Items: make([]event.Item, len(items))}
 	text := append(make([]byte, 0, size), key...)
 	in.Key.Text = text[:len(key):len(key)]
 	for i := range fields {

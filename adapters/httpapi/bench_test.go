@@ -178,7 +178,7 @@ func (w *nullWriter) WriteHeader(status int)      { w.status = status }
 // admitAll admits every request.
 type admitAll struct{}
 
-func (admitAll) Admit(context.Context, event.Admit) (event.Decision, bool) {
+func (admitAll) Admit(context.Context, event.Admit, httpapi.Holder) (event.Decision, bool) {
 	return event.Decision{}, true
 }
 func (admitAll) ReserveBytes(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {

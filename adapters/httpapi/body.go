@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"mime"
@@ -74,14 +73,15 @@ func readBody(r *http.Request, body io.Reader, to *[]byte) error {
 	if err := readAll(packed, body, types.MaxBody); err != nil {
 		return err
 	}
-	z := inflate.New(bytes.NewReader(*packed), of, inflate.Limits{Most: types.MaxBody, Window: types.MaxBody})
+	z := inflate.FromMemory(*packed, of, types.MaxBody)
 	defer z.Close() //nolint:errcheck // Close never fails
 	return readAll(to, z, types.MaxBody)
 }
 
 var (
-	errPacked = problemDetail(event.BadRequest, "The body does not match its Content-Encoding.")
-	errBody   = problemDetail(event.BadRequest, "The body did not arrive completely in time.")
+	errInflated = problemDetail(event.PayloadTooLarge, inflate.Describe(types.MaxBody))
+	errPacked   = problemDetail(event.BadRequest, "The body does not match its Content-Encoding.")
+	errBody     = problemDetail(event.BadRequest, "The body is malformed, or did not arrive completely in time.")
 )
 
 // readAll reads all of from, at most limit bytes. The buffer grows with the bytes that arrived, not with the
@@ -101,7 +101,7 @@ func readAll(to *[]byte, from io.Reader, limit int) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, inflate.ErrLarge):
-			return problem(event.PayloadTooLarge)
+			return errInflated
 		case errors.Is(err, inflate.ErrBroken):
 			return errPacked
 		case err != nil:

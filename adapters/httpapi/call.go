@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/flow"
 	"macronode/core/types"
@@ -62,6 +63,7 @@ type call struct {
 	code         string        // of the problem
 	problem      event.Problem // of the response
 	hasLargeSlot bool          // it has a slot of largeBodies until the response is sent
+	isReplay     bool          // the outcome was that of an earlier request
 	isFirst      bool          // it is not a replay, and changed something
 	txID         types.TxID
 	trace        ProxyTrace
@@ -74,7 +76,8 @@ type call struct {
 	degradedBy   types.Conditions // of the node, if it could not serve the call
 	payment      payment
 	s3           *s3Call // nil: not a request of the S3 interface
-	fullQueue    string  // the queue of the registry that had no room after admission
+	lostPermit   lostPermit
+	fullQueue    string // the queue of the registry that had no room after admission
 }
 
 // WriteHeader notes the status. Informational statuses are not the response.
@@ -82,27 +85,35 @@ func (k *call) WriteHeader(status int) {
 	if status >= http.StatusOK {
 		k.status = status
 	}
-	if status >= http.StatusBadRequest && k.leavesBody() {
+	if status >= http.StatusOK && k.begins() {
+		k.Header()["Connection"] = closes
+	} else if k.leavesBody() && (k.needsNoBody() || status >= http.StatusBadRequest && k.key.ID == 0) {
 		k.Header()["Connection"] = closes
 		_ = http.NewResponseController(k.ResponseWriter).SetReadDeadline(time.Unix(1, 0))
 	}
 	k.ResponseWriter.WriteHeader(status)
 }
 
-// leavesBody reports whether a request without an API key has a body that was not read. Its connection ends with the
-// response and reads nothing more: otherwise the server would wait for that body before it sends the response, and the
-// connection would not give way to others meanwhile.
+// leavesBody reports whether a request has a body that was not read. If it has no API key and was rejected, or no endpoint
+// reads such a body, its connection ends with the response and reads nothing more: otherwise the server would wait for
+// that body before it sends the response, and the connection would not give way to others meanwhile.
 func (k *call) leavesBody() bool {
-	if k.key.ID != 0 || k.r.ProtoMajor != 1 || k.r.ContentLength == 0 {
+	if k.r.ProtoMajor != 1 || k.r.ContentLength == 0 {
 		return false
 	}
 	return k.r.ContentLength < 0 || k.meter.forwarded.Load() < k.r.ContentLength
+}
+
+// needsNoBody reports whether no endpoint reads the body of a request. A service behind the gateway may.
+func (k *call) needsNoBody() bool {
+	return k.proxyRoute == "" && (k.r.Method == http.MethodGet || k.r.Method == http.MethodHead)
 }
 
 // Hijack returns the connection for another protocol.
 func (k *call) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, with, err := http.NewResponseController(k.ResponseWriter).Hijack()
 	if err == nil && k.status == 0 {
+		k.begins()
 		k.status = http.StatusSwitchingProtocols
 	}
 	return conn, with, err
@@ -110,6 +121,11 @@ func (k *call) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap is for http.ResponseController.
 func (k *call) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+// commandHeader returns the header of a command of the call, without an idempotency key.
+func (k *call) commandHeader() command.Header {
+	return command.Header{Permit: k.permit, Caller: k.key.ID, Tenant: k.key.Tenant}
+}
 
 // identify gives a decision ID to a call that has none.
 func (k *call) identify() {
@@ -181,6 +197,9 @@ func (k *call) sendProblem(r *refusal) {
 		h["Retry-After"] = k.headerValues[2:3:3]
 	}
 	k.problem, k.code = r.problem, r.problem.Code()
+	if k.Rejected != nil && k.isCallersFault() {
+		k.Rejected(k.r.Context())
+	}
 	if k.s3 != nil {
 		k.s3.refuse(r)
 		return
@@ -190,6 +209,12 @@ func (k *call) sendProblem(r *refusal) {
 	*out = receipt.Problem((*out)[:0], r.problem, receipt.Facts{Decision: k.id[:], Nonce: r.nonce,
 		Index: uint16(r.item - 1), Item: r.item > 0, Asset: r.asset, Missing: r.missing, Detail: r.detail})
 	k.answer(r.problem.Status(), problemType, *out)
+}
+
+// isCallersFault reports whether a problem is one that the caller can cause at will, at no cost: the call is above a quota, or it has
+// no API key and the problem is not one of the node.
+func (k *call) isCallersFault() bool {
+	return k.problem.Status() < http.StatusInternalServerError && (k.class == types.ClassAnon || k.verdict.Reason == event.RejectQuotaExceeded)
 }
 
 // sendRecord answers with the record at p. It returns receipt.ErrNoAnswer if the tenant has no response there.

@@ -1,7 +1,7 @@
 package httpapi
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -50,11 +50,12 @@ func changes(k *call) error {
 		return k.streamChanges(after)
 	}
 	if wait > 0 && seen <= after {
-		ctx, cancel := context.WithTimeout(k.r.Context(), min(wait, k.Deadline))
+		ctx, cancel := k.waiting(min(wait, k.Deadline))
 		defer cancel()
 		if k.Index.Await(ctx, k.key.Tenant, after+1) {
 			seen, err = k.awaitSeq(0)
 		}
+		err = cmp.Or(k.lossError(), err)
 	}
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/adapters/inflate"
-	"macronode/core/types"
 )
 
 // contract parses the document once.
@@ -104,7 +103,7 @@ func plain(body []byte) io.Reader {
 		return z
 	}
 	if bytes.HasPrefix(body, []byte("\x28\xb5\x2f\xfd")) {
-		return inflate.New(bytes.NewReader(body), inflate.Zstd, inflate.Limits{Window: types.MaxBody})
+		return inflate.New(bytes.NewReader(body), inflate.Zstd, inflate.Limits{Window: inflate.MaxWindow})
 	}
 	return bytes.NewReader(body)
 }

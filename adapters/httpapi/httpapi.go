@@ -64,6 +64,7 @@ type Config struct {
 	Decisions          interface{ Keep(d Decision) }
 	Snapshot           ConfigSnapshot                // used until SetSnapshot
 	Authenticated      func(request context.Context) // called for a request with a valid API key; may be nil
+	Rejected           func(request context.Context) // called before the response to a request that is rejected, by the fault of its caller; may be nil
 	Log                *slog.Logger
 	Boot               uint64        // random; half of the IDs of decisions without a record
 	Random             io.Reader     // for new API keys; nil: crypto/rand
@@ -86,8 +87,8 @@ type API struct {
 	document       []byte               // of all operations
 	routeCount     uint16               // of the API
 	decisionCount  atomic.Uint64        // decisions without a record
-	largeBodies    chan struct{}        // one slot for each request with a large body
-	usageScans     chan struct{}        // one slot for each query that reads usage
+	largeBodies    tenantSlots          // one slot for each request with a large body
+	usageScans     tenantSlots          // one slot for each query that reads usage
 	cursorCipher   cipher.AEAD          // of cursors
 }
 
@@ -106,7 +107,7 @@ func New(c Config) *API {
 		c.Random = rand.Reader
 	}
 	a := &API{Config: c, echo: echo.New(), document: document, otherEndpoints: make(map[string]*endpoint), allowedMethods: make(map[string]string),
-		largeBodies: make(chan struct{}, c.MaxLargeBodies), usageScans: make(chan struct{}, maxUsageScans)}
+		largeBodies: newTenantSlots(c.MaxLargeBodies), usageScans: newTenantSlots(maxUsageScans)}
 	a.cursorCipher = newCursorCipher()
 	a.echo.HTTPErrorHandler = a.refuse
 	a.SetSnapshot(c.Snapshot)
@@ -247,7 +248,7 @@ func (a *API) handle(e *endpoint, method, path string, serve func(*call) error) 
 // ServeHTTP serves one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, a.otherEndpoint(r.Method), func(k *call) {
-		if k.snapshot.Proxy != nil && !isAPIPath(r.URL.Path) {
+		if k.snapshot.Proxy != nil && !OwnsPath(r.URL.Path) {
 			a.serveProxied(k)
 			return
 		}
@@ -266,7 +267,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, e *endpoint, serve 
 	defer func() {
 		bug := recover()
 		if k.hasLargeSlot {
-			<-a.largeBodies
+			a.largeBodies.give(k.key.Tenant)
 		}
 		k.release()
 		k.finish()
@@ -275,6 +276,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, e *endpoint, serve 
 		if bug != nil && !cut {
 			cut = a.reportPanic(k, bug)
 		}
+		cut = k.endPermit(cut) || cut
 		k.isTruncated = cut && k.status > 0
 		k.recordQuotaRejection()
 		k.endpoint.answered(time.Since(k.startedAt), k.status, k.id[:])

@@ -28,6 +28,7 @@ type node struct{ *backend }
 
 func (n node) Find(_ context.Context, in *event.FindOutcome) (event.Reply, bool) {
 	h := n.backend
+	h.hasPermit(in.Permit)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.reply != nil {
@@ -40,6 +41,7 @@ func (n node) Find(_ context.Context, in *event.FindOutcome) (event.Reply, bool)
 }
 
 func (h *backend) CreateKey(_ context.Context, in *event.CreateKey) (event.Reply, bool) {
+	h.hasPermit(in.Permit)
 	if h.full || h.reply != nil {
 		return reply(h.reply), !h.full
 	}
@@ -51,6 +53,7 @@ func (h *backend) CreateKey(_ context.Context, in *event.CreateKey) (event.Reply
 }
 
 func (h *backend) RevokeKey(_ context.Context, in *event.RevokeKey) (event.Reply, bool) {
+	h.hasPermit(in.Permit)
 	if h.full || h.reply != nil {
 		return reply(h.reply), !h.full
 	}

@@ -17,7 +17,7 @@ import (
 
 var (
 	errScopes   = problemDetail(event.BadRequest, "scopes: must be some of read, issue, transfer, burn, hold, capture, admin, store and meter, each once")
-	errPatterns = "wants 1..128 names, each perhaps ending in *, of at most 255 bytes with a byte between two"
+	errPatterns = "needs 1 to 128 names, with or without * at the end, of at most 255 bytes together, with one byte between two"
 	errExpiry   = problemDetail(event.BadRequest, "expires_at: must be in the future")
 	errTenant   = errors.New("tenant: must be default, or the number of another one")
 	errKeyID    = problemDetail(event.BadRequest, "key_id: must be 16 hexadecimal digits")
@@ -54,7 +54,7 @@ func createKey(k *call) error {
 	}
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	reply, taken := k.Node.CreateKey(ctx, &event.CreateKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: wanted})
+	reply, taken := k.Node.CreateKey(ctx, &event.CreateKey{Permit: k.permit, Caller: k.key.ID, Tenant: k.key.Tenant, Key: wanted})
 	if err := replyError(reply, taken); err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func revokeKey(k *call) error {
 	}
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	reply, taken := k.Node.RevokeKey(ctx, &event.RevokeKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: id})
+	reply, taken := k.Node.RevokeKey(ctx, &event.RevokeKey{Permit: k.permit, Caller: k.key.ID, Tenant: k.key.Tenant, Key: id})
 	if err := replyError(reply, taken); err != nil {
 		return err
 	}

@@ -3,15 +3,18 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
+	"macronode/core/types"
 )
 
 // TestLargeBodiesAreLimited: without a free slot a large body is rejected before it is read. Small bodies need no
@@ -45,6 +48,43 @@ func TestLargeBodiesAreLimited(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", c.name, key, w.Code, w.Body)
 			}
 		}
+	}
+}
+
+// TestTenantsLeaveLargeSlots: a tenant whose bodies do not come has at most half of the slots, and another tenant gets one.
+func TestTenantsLeaveLargeSlots(t *testing.T) {
+	h := build(t)
+	api := httpapi.New(httpapi.Config{MaxLargeBodies: 4, Node: node{h}, Admission: h, ReadModel: h, Meter: noMeter{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+	send := func(key types.KeyID, body io.Reader) int {
+		r := httptest.NewRequest(http.MethodPost, "/v1/issue", body)
+		r.ContentLength = httpapi.SmallBody + 1
+		r.Header.Set("Authorization", bearer(key))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", "k")
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return w.Code
+	}
+	var held []*io.PipeWriter
+	var ended sync.WaitGroup
+	for range 2 {
+		body, to := io.Pipe()
+		held = append(held, to)
+		ended.Go(func() { send(1, body) })
+		_, _ = io.WriteString(to, " ") // it is read: the request has its slot
+	}
+	if got := send(1, strings.NewReader("{}")); got != http.StatusTooManyRequests {
+		t.Errorf("a third one of the tenant: %d", got)
+	}
+	if got := send(4, strings.NewReader("{}")); got == http.StatusTooManyRequests {
+		t.Errorf("one of another tenant: %d", got)
+	}
+	for _, to := range held {
+		_ = to.CloseWithError(io.ErrUnexpectedEOF)
+	}
+	ended.Wait()
+	if n, _ := api.LargeBodies(); n != 0 {
+		t.Errorf("%d slots are still taken", n)
 	}
 }
 

@@ -1,7 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
 	"sync/atomic"
+	"time"
 
 	"macronode/core/event"
 	"macronode/core/types"
@@ -31,30 +37,85 @@ func (k *call) TryTake(n int) bool {
 	}
 }
 
+// promptly is how long bytes that may be forwarded wait for a decision on more, so that they are sent together.
+const promptly = 10 * time.Millisecond
+
+// Take takes 1 to n bytes, and waits until they may be forwarded. It returns the problem if they may not. If the
+// quotas do not permit all of them at once, it takes fewer.
+func (k *call) Take(n int) (took int, why event.Problem) {
+	for {
+		if took += k.takeCredit(n - took); took == n {
+			return took, event.None
+		}
+		v, ok := k.reserveBytes(n-took, took > 0)
+		switch {
+		case !ok && took > 0:
+			return took, event.None
+		case !ok:
+			return 0, event.Timeout // the request has ended
+		case v.Problem != event.None:
+			k.meter.refused.CompareAndSwap(nil, &v)
+			return 0, v.Problem
+		}
+		k.meter.credit.Add(int64(v.Bytes))
+	}
+}
+
+// takeCredit takes at most n bytes from the credit.
+func (k *call) takeCredit(n int) int {
+	for {
+		have := k.meter.credit.Load()
+		took := min(have, int64(n))
+		if took <= 0 || k.meter.credit.CompareAndSwap(have, have-took) {
+			return int(max(0, took))
+		}
+	}
+}
+
+// reserveBytes reserves bytes. ok is false if the request ends first, or if the decision is needed promptly and is
+// not there: then the next call gets it.
+func (k *call) reserveBytes(n int, isPrompt bool) (v event.Decision, ok bool) {
+	ctx := k.r.Context()
+	if isPrompt {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, promptly)
+		defer cancel()
+	}
+	return k.Admission.ReserveBytes(ctx, k.meter.ticket, uint64(n))
+}
+
 // Wait waits until n more bytes may be forwarded, and returns the problem if they may not. It is called before
 // they are forwarded.
 func (k *call) Wait(n int) event.Problem {
-	m := &k.meter
-	for rest := int64(n); rest > 0; {
-		have := m.credit.Load()
-		took := min(have, rest)
-		if took > 0 {
-			if m.credit.CompareAndSwap(have, have-took) {
-				rest -= took
-			}
-			continue
+	for n > 0 {
+		took, why := k.Take(n)
+		if why != event.None {
+			return why
 		}
-		v, ok := k.Admission.ReserveBytes(k.r.Context(), m.ticket, uint64(rest))
-		switch {
-		case !ok:
-			return event.Timeout // the request has ended
-		case v.Problem != event.None:
-			m.refused.CompareAndSwap(nil, &v)
-			return v.Problem
-		}
-		m.credit.Add(int64(v.Bytes))
+		n -= took
 	}
 	return event.None
+}
+
+// writeMetered writes a part of a response as the quotas permit it, each write with a deadline of its own. The
+// header, and what they permit, is not held back for the rest of the part.
+func (k *call) writeMetered(p []byte) (written int, err error) {
+	conn := http.NewResponseController(k.ResponseWriter)
+	for written < len(p) {
+		took, why := k.Take(len(p) - written)
+		if why != event.None {
+			return written, errCut
+		}
+		_ = conn.SetWriteDeadline(time.Now().Add(k.StreamWriteTimeout)) // without a deadline of its own, the connection has one
+		n, err := k.Write(p[written : written+took])
+		if written += n; err == nil && written < len(p) {
+			err = conn.Flush()
+		}
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return written, err
+		}
+	}
+	return written, nil
 }
 
 // Count counts bytes of the client that were forwarded.
@@ -96,6 +157,13 @@ type metered struct{ *call }
 
 func (k metered) Read(to []byte) (int, error) {
 	n, err := k.r.Body.Read(to)
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
+		k.bodyIsRead()
+	default:
+		err = cmp.Or(k.lossError(), err)
+	}
 	if n > 0 && !k.TryTake(n) {
 		if why := k.Wait(n); why != event.None {
 			return 0, k.quotaError(why)

@@ -1,9 +1,11 @@
 package httpapi_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +91,42 @@ func TestBothBodiesAreMetered(t *testing.T) {
 	}
 }
 
+// TestPermittedBytesAreTaken: if the quotas do not decide on the rest promptly, the bytes that they permit are taken
+// without it. A request that ends gets nothing.
+func TestPermittedBytesAreTaken(t *testing.T) {
+	h := build(t)
+	h.freeBytes, h.undecided = 10, true
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // ends a hang
+	s := serve(t, h, func(c *httpapi.Config) { c.Snapshot.Proxy = takeProxy{t, cancel} })
+	w := httptest.NewRecorder()
+	if s.api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/a", http.NoBody)); w.Code != http.StatusNoContent || !slices.Equal(h.reserved, []uint64{20, 20}) {
+		t.Errorf("%d; reserved %v", w.Code, h.reserved)
+	}
+}
+
+// takeProxy takes 30 bytes, ends its request, and takes the rest.
+type takeProxy struct {
+	t   *testing.T
+	end func() // of the request
+}
+
+func (p takeProxy) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
+	return httpapi.ProxyRoute{Deadline: time.Minute, Serve: func(w http.ResponseWriter, _ *http.Request, _ types.Flow, _ *httpapi.ProxyTrace) {
+		m := w.(interface {
+			Take(int) (int, event.Problem)
+		})
+		if took, why := m.Take(30); took != 10 || why != event.None {
+			p.t.Errorf("took %d, %v", took, why)
+		}
+		p.end()
+		if took, why := m.Take(20); took != 0 || why != event.Timeout {
+			p.t.Errorf("then took %d, %v", took, why)
+		}
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusNoContent)
+	}}, event.None
+}
+
 // echoProxy responds with the body of the request.
 type echoProxy struct{}
 
@@ -138,12 +176,19 @@ type meteredRequests struct {
 	why      event.Problem
 	lacks    event.Shortfall
 	reserved []accounting.Request
+	sizes    []uint64      // of responses
+	unpaid   event.Problem // of responses
 	canceled int
 }
 
 func (m *meteredRequests) Reserve(r *accounting.Request, _ *flow.Terms) (flow.Reservation, event.Problem, event.Shortfall) {
 	m.reserved = append(m.reserved, *r)
 	return flow.Reservation{}, m.why, m.lacks
+}
+
+func (m *meteredRequests) ReserveResponse(r flow.Reservation, _ types.Time, size uint64) (flow.Reservation, event.Problem, event.Shortfall) {
+	m.sizes = append(m.sizes, size)
+	return r, m.unpaid, m.lacks
 }
 
 func (m *meteredRequests) Count(r accounting.Request, _ flow.Reservation) { m.usage <- r }

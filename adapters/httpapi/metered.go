@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -29,7 +30,7 @@ func serviceOf(operation string) string {
 	return serviceWallet
 }
 
-// recordUsage hands a request of an API key that was served to the meter.
+// recordUsage hands a request of an API key that was served to the meter. A replay was counted when it had its effect.
 func (k *call) recordUsage() {
 	if !k.isMetered() {
 		return
@@ -38,7 +39,7 @@ func (k *call) recordUsage() {
 	if r.InFrame = k.counted.isInFrame; r.InFrame {
 		r.In -= k.counted.in
 	}
-	if !k.isServed() || r.InFrame && r.In+r.Out == 0 {
+	if !k.isServed() || k.isReplay && !r.InFrame || r.InFrame && r.In+r.Out == 0 {
 		k.Metering.Cancel(k.reservation)
 		return
 	}
@@ -64,13 +65,30 @@ func (k *call) reserveUsage() error {
 	r := k.usage()
 	r.In = uint64(max(0, k.r.ContentLength))
 	of, why, lacks := k.Metering.Reserve(&r, terms)
+	return k.reserved(of, why, lacks)
+}
+
+// reserveResponse reserves the size of the response too, before its first byte is sent: that of an object is known. Its problems are
+// those of reserveUsage.
+func (k *call) reserveResponse(size uint64) error {
+	if k.snapshot.Prepaid[k.key.Tenant] == nil || !k.isMetered() {
+		return nil
+	}
+	of, why, lacks := k.Metering.ReserveResponse(k.reservation, k.Node.Status().At, size)
+	return k.reserved(of, why, lacks)
+}
+
+// reserved keeps what is reserved, or returns the problem.
+func (k *call) reserved(of flow.Reservation, why event.Problem, lacks event.Shortfall) error {
 	switch why {
 	case event.None:
 		k.reservation = of
 		return nil
 	case event.PrepaidExceeded:
 		k.Meter.PrepaidRejected()
-		return prepaidExceeded(terms, lacks, "The request was not served.")
+		return prepaidExceeded(k.snapshot.Prepaid[k.key.Tenant], lacks, "The request was not served.")
+	case event.UsageCapacity:
+		return problemDetail(why, "accounting.max_prepaid_lines limits the prices and months of prepaid usage of all tenants. The request was not served.")
 	default:
 		return problem(why)
 	}
@@ -107,6 +125,9 @@ func (k *call) submitRequest(ctx context.Context, in *event.Request) (event.Repl
 }
 
 func (k *call) counting(h *command.Header, decide func() (event.Reply, bool)) (event.Reply, bool) {
+	if r, lost := errors.AsType[*refusal](k.lossError()); lost {
+		return event.Reply{Problem: r.problem}, true
+	}
 	var body uint64
 	if k.isMetered() && !k.counted.isInFrame {
 		r := k.usage()
@@ -115,10 +136,13 @@ func (k *call) counting(h *command.Header, decide func() (event.Reply, bool)) (e
 		}
 	}
 	reply, taken := decide()
-	if taken && reply.Counted {
+	if !taken {
+		return reply, false
+	}
+	if k.isReplay = reply.Replayed; reply.Counted {
 		k.counted = counted{true, body}
 	}
-	return reply, taken
+	return reply, true
 }
 
 // methodLabel returns a method as usage has it: there are few of them, whatever clients send.

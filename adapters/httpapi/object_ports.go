@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"macronode/core/event"
 	"macronode/core/storage"
 	"macronode/core/types"
 )
@@ -18,6 +19,8 @@ type Rows interface {
 	Parts(id storage.UploadID, after uint16, limit int) []storage.NumberedPart
 	// Usage returns what a bucket holds, and how many bytes the quotas leave to it.
 	Usage(t types.Tenant, bucket types.NameHash) (used storage.Usage, left uint64)
+	// QuotaShortage returns the first quota that leaves less to a bucket than is needed.
+	QuotaShortage(t types.Tenant, bucket types.NameHash, needed storage.Usage) event.Shortage
 }
 
 // A Transfers counts bytes of objects. Nothing it does may block.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"macronode/adapters/objectio"
 	"macronode/adapters/objectstore"
@@ -55,8 +54,14 @@ func getObject(k *call) error {
 
 // send answers with a part of an object.
 func (o *objectCall) send(row storage.Object, part objectio.Range) error {
-	status := http.StatusOK
 	h := o.Header()
+	if o.r.Method != http.MethodHead {
+		if err := o.reserveResponse(part.Length); err != nil {
+			delete(h, "Etag")
+			return err
+		}
+	}
+	status := http.StatusOK
 	if part.Partial {
 		status = http.StatusPartialContent
 		h["Content-Range"] = []string{part.ContentRange(row.Size)}
@@ -68,7 +73,6 @@ func (o *objectCall) send(row storage.Object, part objectio.Range) error {
 	}
 	defer content.Close()
 	o.identify()
-	conn := http.NewResponseController(o.ResponseWriter)
 	began := false
 	begin := func() {
 		h["Content-Length"] = []string{strconv.FormatUint(part.Length, 10)}
@@ -83,11 +87,7 @@ func (o *objectCall) send(row storage.Object, part objectio.Range) error {
 		if !began {
 			begin() // the first part was verified: a failure before it gets a problem
 		}
-		if why := o.Wait(len(b)); why != event.None {
-			return errCut
-		}
-		_ = conn.SetWriteDeadline(time.Now().Add(o.StreamWriteTimeout)) // without a deadline of its own, the connection has one
-		if _, err := o.Write(b); err != nil {
+		if _, err := o.writeMetered(b); err != nil {
 			return errCut
 		}
 		o.Transfers.Sent(uint64(len(b)))

@@ -78,11 +78,6 @@ func (u *uploadCall) read() {
 	u.row, u.held = u.Rows.Upload(u.key.Tenant, u.bucket.ID, u.name.ID, u.id)
 }
 
-// head returns the header of a command without an idempotency key.
-func (u *uploadCall) head() command.Header {
-	return command.Header{Caller: u.key.ID, Tenant: u.key.Tenant}
-}
-
 // run lets the node decide a command that has no answer of its own. A client that disconnects does not cancel it.
 func (u *uploadCall) run(c command.Command) (event.Reply, error) {
 	if err := c.ValidateFields(); err != nil {
@@ -138,7 +133,7 @@ func (u *uploadCall) begin(head command.Header) error {
 		return err
 	}
 	if !u.Rows.HasBucket(u.key.Tenant, u.bucket.ID) {
-		_, err := u.run(&storage.CreateBucket{Header: u.head(), Bucket: u.bucket})
+		_, err := u.run(&storage.CreateBucket{Header: u.commandHeader(), Bucket: u.bucket})
 		if r, ok := errors.AsType[*refusal](err); err != nil && (!ok || r.problem != event.PreconditionFailed) {
 			return err
 		}
@@ -158,7 +153,7 @@ func (u *uploadCall) begin(head command.Header) error {
 	if u.r.ContentLength != 0 && size == 0 {
 		n, err := u.appendPart(0)
 		if err != nil && !errors.Is(err, errNoContent) { // the client does not know the upload
-			_, _ = u.run(&storage.AbortUpload{Header: u.head(), Bucket: u.bucket, Name: u.name, Upload: u.id})
+			_, _ = u.run(&storage.AbortUpload{Header: u.commandHeader(), Bucket: u.bucket, Name: u.name, Upload: u.id})
 			return err
 		}
 		size = n
@@ -178,7 +173,7 @@ func (u *uploadCall) checkLength() error {
 	case n > storage.MaxObject:
 		return problem(event.PayloadTooLarge)
 	case n > left:
-		return problem(event.QuotaExceeded)
+		return u.quotaExceeded(n)
 	default:
 		return u.reserve(n)
 	}
@@ -203,10 +198,10 @@ func appendUpload(k *call) error {
 		return errUploadFields
 	case len(k.r.Header["Content-Type"]) != 1 || k.r.Header["Content-Type"][0] != partialUpload || len(k.r.Header["Content-Encoding"]) > 0:
 		return errUploadType
-	case !k.Node.Status().Writes:
+	case !k.Node.Status().AdmittedWrites:
 		return problem(event.Unavailable)
 	case !u.held:
-		return errUploadGone
+		return u.answerCompleted()
 	case u.row.Bytes != *u.fields.offset:
 		return u.moved()
 	}
@@ -238,6 +233,28 @@ func appendUpload(k *call) error {
 	u.stateHeaders(size, false)
 	k.identify()
 	k.begin(http.StatusNoContent, nil)
+	return nil
+}
+
+// answerCompleted answers a part that ends a content which the bucket has: the client repeats it, because the response was lost. The body is
+// not read, and nothing is stored.
+func (u *uploadCall) answerCompleted() error {
+	stored, ok := u.Rows.Object(u.key.Tenant, u.bucket.ID, u.address)
+	from, size := *u.fields.offset, u.r.ContentLength
+	if !ok || !*u.fields.complete || from > stored.Size || size >= 0 && uint64(size) != stored.Size-from {
+		return errUploadGone
+	}
+	h := u.Header()
+	h["Etag"] = []string{etag(u.address)}
+	h["Location"] = []string{location(u.address, u.bucket)}
+	o := jsonObject{'{'}
+	o.text("address", u.address.String())
+	o.text("bucket", string(u.bucket.Text))
+	o.text("size", strconv.FormatUint(stored.Size, 10))
+	o.boolean("created", false)
+	o = append(o, "}\n"...)
+	u.identify()
+	u.answer(http.StatusOK, jsonType, o)
 	return nil
 }
 
@@ -298,7 +315,7 @@ func (u *uploadCall) appendPart(offset uint64) (size uint64, err error) {
 		return nil
 	}, func(c content) error {
 		size = c.size
-		_, err := u.run(&storage.PutPart{Header: u.head(), Bucket: u.bucket, Name: u.name, Upload: u.id, Number: u.row.NextPart(), Address: c.address,
+		_, err := u.run(&storage.PutPart{Header: u.commandHeader(), Bucket: u.bucket, Name: u.name, Upload: u.id, Number: u.row.NextPart(), Address: c.address,
 			Size: c.size, File: c.file, Replace: c.replace, Append: true, Offset: offset})
 		return u.ended(err)
 	})
@@ -331,7 +348,7 @@ func (u *uploadCall) complete(size uint64) error {
 		return u.moved()
 	}
 	return u.keep(u.address, u.join, func(c content) error {
-		put := &storage.Put{Header: u.head(), Bucket: u.bucket, Name: u.name, Address: c.address, Size: c.size, File: c.file, Replace: c.replace,
+		put := &storage.Put{Header: u.commandHeader(), Bucket: u.bucket, Name: u.name, Address: c.address, Size: c.size, File: c.file, Replace: c.replace,
 			Upload: u.id, Revision: revision}
 		err := u.put(put)
 		r, ok := errors.AsType[*refusal](err)
@@ -345,6 +362,8 @@ func (u *uploadCall) complete(size uint64) error {
 
 // join writes the parts into one object.
 func (u *uploadCall) join(up *objectstore.Upload) error {
+	defer u.suspendDeadline()()
+	up.Expect(u.row.Bytes)
 	for after, more := uint16(0), true; more; {
 		parts := u.Rows.Parts(u.id, after, partsPage)
 		for _, p := range parts {
@@ -385,13 +404,16 @@ func (u *uploadCall) joinPart(up *objectstore.Upload, p storage.NumberedPart) er
 	return nil
 }
 
-// partUnreadable is the problem of a part whose file is lost or damaged. The upload cannot be completed.
+// partUnreadable is the problem of a part whose file is lost or damaged, so that the upload cannot be completed, or cannot be reached now.
 func (u *uploadCall) partUnreadable(p storage.NumberedPart, err error) error {
 	if errors.Is(err, objectstore.ErrAbsent) {
 		return errAbsent
 	}
-	u.Transfers.Damaged()
 	u.Log.Error("part of an upload cannot be read", "address", p.Address.String(), "upload", u.id.String(), "part", p.Number, "err", err)
+	if is := objectio.ReadProblem(err); is != event.ObjectUnreadable {
+		return problem(is)
+	}
+	u.Transfers.Damaged()
 	return problemDetail(event.ObjectUnreadable, "A part of the upload is lost or damaged on the disk. Cancel the upload and begin another one.")
 }
 
@@ -406,7 +428,7 @@ func cancelUpload(k *call) error {
 	case !u.held:
 		return errUploadGone
 	}
-	if _, err := u.run(&storage.AbortUpload{Header: u.head(), Bucket: u.bucket, Name: u.name, Upload: u.id}); err != nil {
+	if _, err := u.run(&storage.AbortUpload{Header: u.commandHeader(), Bucket: u.bucket, Name: u.name, Upload: u.id}); err != nil {
 		return u.ended(err)
 	}
 	k.identify()

@@ -90,7 +90,7 @@ func putObject(k *call) error {
 	if k.precondition(held, o.address) != satisfied {
 		return problem(event.PreconditionFailed)
 	}
-	if s := k.Node.Status(); !s.Writes {
+	if s := k.Node.Status(); !s.AdmittedWrites {
 		return problem(event.Unavailable)
 	}
 	if isBegin, err := o.beginsUpload(head); isBegin || err != nil {
@@ -144,9 +144,9 @@ type content struct {
 // keep fills a new file, makes it durable, and lets decide name it. If want is not zero, the content must have that
 // address. The file is kept if the outcome is unknown.
 func (o *objectCall) keep(want storage.Address, fill func(*objectstore.Upload) error, decide func(content) error) error {
-	up, err := o.Contents.Begin()
+	up, err := o.Contents.Begin(o.key.Tenant)
 	if err != nil {
-		return o.rejectFull("uploads", "As many objects are uploaded as may be.")
+		return o.rejectFull("uploads", "As many objects are uploaded as storage.uploads permits, or as the tenant leaves to others.")
 	}
 	known := true
 	defer func() {
@@ -192,7 +192,7 @@ func isKnown(err error) bool {
 
 // optionalKey returns the header of a command. The idempotency key is optional.
 func (k *call) optionalKey() (h command.Header, err error) {
-	h = command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}
+	h = k.commandHeader()
 	keys := k.r.Header["Idempotency-Key"]
 	switch {
 	case len(keys) > 1:
@@ -221,24 +221,29 @@ func (o *objectCall) body(held bool) (body io.ReadCloser, left uint64, err error
 			return nil, 0, problem(event.PayloadTooLarge)
 		}
 		if uint64(n) > left {
-			return nil, 0, problem(event.QuotaExceeded)
+			return nil, 0, o.quotaExceeded(uint64(n))
 		}
 	}
 	wire := &progressReader{metered{o.call}, http.NewResponseController(o.ResponseWriter)}
 	if of == inflate.Plain {
 		return io.NopCloser(wire), left, nil
 	}
-	select { // for the memory of the decompressor
-	case o.largeBodies <- struct{}{}:
-		o.hasLargeSlot = true
-	default:
-		return nil, 0, o.rejectFull("large_bodies", "As many compressed bodies are read as may be.")
+	if err := o.takeLargeSlot("As many compressed bodies are read as may be."); err != nil { // for the memory of the decompressor
+		return nil, 0, err
 	}
 	return inflate.New(wire, of, inflate.Limits{Most: storage.MaxObject, Window: MaxWindow}), left, nil
 }
 
+// quotaExceeded returns the problem of an object with that many bytes. It names the quota.
+func (o *objectCall) quotaExceeded(bytes uint64) error {
+	return problemDetail(event.QuotaExceeded, o.Rows.QuotaShortage(o.key.Tenant, o.bucket.ID, storage.Usage{Bytes: bytes, Objects: 1}).Detail())
+}
+
+// errExpanded is the problem of a compressed body that is larger than its limits.
+var errExpanded = problemDetail(event.PayloadTooLarge, inflate.Describe(min(inflate.Most, storage.MaxObject))+" Send the content without Content-Encoding.")
+
 // MaxWindow is the largest window of a compressed body, in bytes.
-const MaxWindow = 8 << 20
+const MaxWindow = inflate.MaxWindow
 
 // progressReader reads a body for as long as it makes progress.
 type progressReader struct {
@@ -253,6 +258,10 @@ func (p *progressReader) Read(to []byte) (int, error) {
 
 // receive reads the body into an upload. If it exceeds a quota, it is rejected while it arrives.
 func (o *objectCall) receive(up *objectstore.Upload, body io.Reader, left uint64) error {
+	if n := o.r.ContentLength; n > 0 && len(o.r.Header["Content-Encoding"]) == 0 {
+		up.Expect(uint64(n))
+	}
+	defer o.suspendDeadline()()
 	err := objectio.Receive(up, body, left)
 	rejected, refused := errors.AsType[*refusal](err)
 	disk, failed := errors.AsType[*objectio.WriteError](err)
@@ -260,11 +269,11 @@ func (o *objectCall) receive(up *objectstore.Upload, body io.Reader, left uint64
 	case err == nil:
 		return nil
 	case errors.Is(err, objectio.ErrLimit):
-		return problem(event.QuotaExceeded)
+		return o.quotaExceeded(left + 1) // at least
 	case failed:
 		return o.diskError(disk.Err)
 	case errors.Is(err, inflate.ErrLarge):
-		return problem(event.PayloadTooLarge)
+		return errExpanded
 	case errors.Is(err, inflate.ErrBroken):
 		return errPacked
 	case refused:
@@ -276,7 +285,8 @@ func (o *objectCall) receive(up *objectstore.Upload, body io.Reader, left uint64
 
 // store makes an upload durable under its address.
 func (o *objectCall) store(up *objectstore.Upload, want storage.Address) (storage.Address, error) {
-	o.extendDeadline() // the upload may have taken longer
+	_ = http.NewResponseController(o.ResponseWriter).SetReadDeadline(time.Time{}) // the body was read
+	defer o.suspendDeadline()()
 	a, err := up.Sum()
 	if err != nil {
 		return a, o.diskError(err)
@@ -289,6 +299,13 @@ func (o *objectCall) store(up *objectstore.Upload, want storage.Address) (storag
 	}
 	o.Transfers.Stored(up.Size())
 	return a, nil
+}
+
+// suspendDeadline lets the response come late: each part of a body has a time limit of its own, and so has a disk that hangs. The returned
+// function ends that.
+func (o *objectCall) suspendDeadline() (extend func()) {
+	_ = http.NewResponseController(o.ResponseWriter).SetWriteDeadline(time.Time{})
+	return o.extendDeadline
 }
 
 // extendDeadline gives the node the time of a request to decide and to answer.

@@ -51,7 +51,7 @@ func (h *backend) objects() *objects {
 
 // put stores a text in the default bucket.
 func (o *objects) put(t types.Tenant, text string) {
-	up, err := o.store.Begin()
+	up, err := o.store.Begin(1)
 	if err != nil {
 		o.backend.t.Fatal(err)
 	}
@@ -106,6 +106,7 @@ func (o *objects) execute(c command.Command) (r event.Reply) {
 
 // Execute decides without idempotency, which is tested with the node.
 func (n node) Execute(ctx context.Context, c command.Command) (event.Reply, bool) {
+	n.hasPermit(c.Head().Permit)
 	switch {
 	case n.full:
 		return event.Reply{}, false
@@ -161,6 +162,12 @@ func (o *objects) Usage(t types.Tenant, bucket types.NameHash) (storage.Usage, u
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.plane.Usage(t, bucket), o.plane.Left(t, bucket)
+}
+
+func (o *objects) QuotaShortage(t types.Tenant, bucket types.NameHash, needed storage.Usage) event.Shortage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.plane.QuotaShortage(t, bucket, needed)
 }
 
 // Objects lists the names of the records.

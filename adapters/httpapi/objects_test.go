@@ -1,18 +1,24 @@
 package httpapi_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
+	"macronode/core/storage"
+	"macronode/core/types"
 )
 
 // request returns a request for an object with key 1.
@@ -48,11 +54,12 @@ func TestObjectLife(t *testing.T) {
 	}
 	a := s.send(s.request("GET", at, ""))
 	if a.status != 200 || a.body != large || a.header.Get("Content-Length") != "160000" || a.header.Get("Accept-Ranges") != "bytes" ||
-		a.header.Get("Cache-Control") != "private, max-age=31536000, immutable" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Content-Type") != "application/octet-stream" {
+		a.header.Get("Cache-Control") != "private, max-age=31536000, immutable" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Content-Type") != "application/octet-stream" ||
+		a.header.Get("Vary") != "Accept-Encoding" || a.header.Get("ETag") != `"`+addressOf(large)+`"` {
 		t.Errorf("get: %d, %d bytes, %v", a.status, len(a.body), a.header)
 	}
 	a = s.send(s.request("HEAD", at, ""))
-	if a.status != 200 || a.body != "" || a.header.Get("Content-Length") != "160000" || a.header.Get("ETag") == "" {
+	if a.status != 200 || a.body != "" || a.header.Get("Content-Length") != "160000" || a.header.Get("ETag") == "" || a.header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("head: %d %v", a.status, a.header)
 	}
 	if a = s.send(s.request("POST", "/o?bucket=photos", large)); a.status != 201 || a.header.Get("Location") != at+"?bucket=photos" {
@@ -187,6 +194,8 @@ func (s *testServer) leaves() string {
 // TestRefusedUploads: each upload is rejected with its code, and leaves nothing behind.
 func TestRefusedUploads(t *testing.T) {
 	s := serve(t, build(t))
+	bucketQuota := fmt.Sprintf("storage.bucket_bytes limits the bytes of the objects and parts of the bucket: needed %d, left %d. The request changed nothing.", bucketBytes+1, bucketBytes)
+	const decompressed = "A body with a Content-Encoding has at most 10 times the compressed bytes and 65536 more, at most 33554432, and a zstd window of at most 8388608 bytes. Send the content without Content-Encoding."
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	_, _ = z.Write(make([]byte, 600<<10))
@@ -210,14 +219,14 @@ func TestRefusedUploads(t *testing.T) {
 		"no key":              {s.request("POST", "/o", "a", "Authorization", "x"), event.Unauthorized},
 	} {
 		a := s.send(c.r)
-		if got := parse[wire.Problem](t, a); a.status != c.want.Status() || string(got.Code) != c.want.Code() {
+		if got := parse[wire.Problem](t, a); a.status != c.want.Status() || string(got.Code) != c.want.Code() || c.want == event.QuotaExceeded && got.Detail != bucketQuota || c.want == event.PayloadTooLarge && got.Detail != decompressed {
 			t.Errorf("%s: %d %s, want %v", what, a.status, a.body, c.want)
 		}
 	}
 	r := s.request("POST", "/o", "")
 	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("q", bucketBytes+1))), -1
 	r.Header.Set("Content-Type", "application/octet-stream")
-	if a := s.send(r); a.status != 507 {
+	if a := s.send(r); a.status != 507 || parse[wire.Problem](t, a).Detail != bucketQuota {
 		t.Errorf("more than the quota, of unknown length: %d %s", a.status, a.body)
 	}
 	s.objects().disk.Full = true
@@ -225,11 +234,11 @@ func TestRefusedUploads(t *testing.T) {
 		t.Errorf("on a full disk: %d %s", a.status, a.body)
 	}
 	s.objects().disk.Full = false
-	s.set(func(st *event.Status) { st.Writes = false })
+	s.set(func(st *event.Status) { st.AdmittedWrites = false })
 	if a := s.send(s.request("POST", "/o", "a")); a.status != 503 {
 		t.Errorf("without writes: %d %s", a.status, a.body)
 	}
-	s.set(func(st *event.Status) { st.Writes = true })
+	s.set(func(st *event.Status) { st.AdmittedWrites = true })
 	if left := s.leaves(); left != "0 files, 0 uploads, 0 open" {
 		t.Errorf("left: %s", left)
 	}
@@ -238,6 +247,107 @@ func TestRefusedUploads(t *testing.T) {
 	}
 	if a := s.send(s.request("PUT", "/o/"+addressOf(strings.Repeat("q", bucketBytes)), strings.Repeat("q", bucketBytes))); a.status != 200 {
 		t.Errorf("what is there, with no quota left: %d %s", a.status, a.body)
+	}
+}
+
+// open sends the header of a request with key 1 and the begin of its body, and returns the connection.
+func (s *testServer) open(method, path string, length uint64, sent string, header ...string) net.Conn {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: node\r\nAuthorization: %s\r\nContent-Length: %d\r\n", method, path, bearer(1), length)
+	for i := 0; i < len(header); i += 2 {
+		text += header[i] + ": " + header[i+1] + "\r\n"
+	}
+	if _, err := io.WriteString(conn, text+"\r\n"+sent); err != nil {
+		s.t.Fatal(err)
+	}
+	return conn
+}
+
+// statusWithoutBody returns the status and the body of the response to a request of which only the header is sent.
+func (s *testServer) statusWithoutBody(method, path string, length uint64, header ...string) (int, string) {
+	s.t.Helper()
+	conn := s.open(method, path, length, "", header...)
+	defer conn.Close()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err.Error()
+	}
+	body, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+// TestTooLargeObjectIsRejectedBeforeItsBody: an object of one byte more than 5 GiB.
+func TestTooLargeObjectIsRejectedBeforeItsBody(t *testing.T) {
+	s := serve(t, build(t))
+	for _, c := range []struct{ method, path string }{{"PUT", "/o/" + addressOf(large)}, {"POST", "/o"}} {
+		if status, body := s.statusWithoutBody(c.method, c.path, 5<<30+1, "Content-Type", "application/octet-stream"); status != 413 || !strings.Contains(body, `"code":"payload_too_large"`) {
+			t.Errorf("%s: %d %s", c.method, status, body)
+		}
+	}
+	if left := s.leaves(); left != "0 files, 0 uploads, 0 open" {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// TestPaymentIsRequiredBeforeTheBody: if the tenant cannot pay for an object, the request is rejected with 402 although its body is never
+// sent.
+func TestPaymentIsRequiredBeforeTheBody(t *testing.T) {
+	const length = 600 << 10 // the server of net/http reads what is left of a body of at most 256 KiB before it answers
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.MinAppend, c.Paid = minAppend, true })
+	put := "/o/" + addressOf(large)
+	upload := s.send(s.request("PUT", put, "", "Upload-Complete", "?0")).header.Get("Location")
+	h.reply = &event.Reply{Problem: event.PaymentRequired}
+	for _, c := range []struct {
+		method, path string
+		header       []string
+	}{
+		{"PUT", put, []string{"Content-Type", "application/octet-stream"}},
+		{"POST", "/o", []string{"Content-Type", "application/octet-stream"}},
+		{"PATCH", upload, []string{"Content-Type", "application/partial-upload", "Upload-Offset", "0", "Upload-Complete", "?1"}},
+	} {
+		if status, body := s.statusWithoutBody(c.method, c.path, length, c.header...); status != 402 || !strings.Contains(body, `"code":"payment_required"`) {
+			t.Errorf("%s: %d %s", c.method, status, body)
+		}
+	}
+	if left := s.leaves(); left != "0 files, 0 uploads, 0 open" {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// TestDisconnectedUploadLeavesNothing: the client of a plain upload disconnects in the middle of the body. The node goes on, and after a
+// collection no upload and no file is left.
+func TestDisconnectedUploadLeavesNothing(t *testing.T) {
+	s := serve(t, build(t))
+	at := "/o/" + addressOf(large)
+	await := func(uploads int) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); s.objects().store.Uploads() != uploads; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("left: %s", s.leaves())
+			}
+		}
+	}
+	conn := s.open("PUT", at, uint64(len(large)), large[:100_000], "Content-Type", "application/octet-stream")
+	await(1)
+	_ = conn.Close()
+	await(0)
+	if _, err := s.objects().store.Collect(func(storage.Address, storage.File) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.leaves(); left != "0 files, 0 uploads, 0 open" {
+		t.Errorf("left: %s", left)
+	}
+	if a := s.send(s.request("GET", at, "")); a.status != 404 {
+		t.Errorf("the object: %d", a.status)
+	}
+	if a := s.send(s.request("PUT", at, large)); a.status != 201 {
+		t.Errorf("put again: %d %s", a.status, a.body)
 	}
 }
 
@@ -276,8 +386,8 @@ func TestCompressedUploads(t *testing.T) {
 // TestUploadsAreLimited: an upload beyond the limit is rejected with Retry-After.
 func TestUploadsAreLimited(t *testing.T) {
 	s := serve(t, build(t))
-	for range 3 {
-		if _, err := s.objects().store.Begin(); err != nil {
+	for i := range 3 {
+		if _, err := s.objects().store.Begin(types.Tenant(i + 1)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -62,7 +61,7 @@ func (k *call) parse(op event.Op, key string) (*event.Request, error) {
 	if err := k.addPathFields(&fields); err != nil {
 		return nil, err
 	}
-	p := &requestBuf{Request: event.Request{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}}}
+	p := &requestBuf{Request: event.Request{Header: k.commandHeader()}}
 	text := append(p.texts[:0], key...)
 	p.Key.Text = text[:len(key):len(key)]
 	if _, err := fields.toItem(&p.Item, text); err != nil {
@@ -89,11 +88,8 @@ func (k *call) readJSON(body *[]byte) (isEmpty bool, err error) {
 // readBody reads the body. A large one needs a slot.
 func (k *call) readBody(body *[]byte) error {
 	if !hasSmallBody(k.r) {
-		select {
-		case k.largeBodies <- struct{}{}:
-			k.hasLargeSlot = true
-		default:
-			return k.rejectFull("large_bodies", "As many large bodies are read as may be.")
+		if err := k.takeLargeSlot("As many large bodies are read as may be."); err != nil {
+			return err
 		}
 	}
 	return readBody(k.r, metered{k}, body)

@@ -96,7 +96,7 @@ func TestNonceAheadReportsExpectedNonce(t *testing.T) {
 func TestReplyProblemsAreReturned(t *testing.T) {
 	for p := event.None + 1; p.Known(); p++ {
 		h := build(t)
-		if p == event.NotFound || p == event.MethodNotAllowed || p == event.BadGateway || p == event.PrepaidExceeded || p >= event.QuotaExceeded && p <= event.PaymentRequired { // not a problem of an issue
+		if p == event.NotFound || p == event.MethodNotAllowed || p == event.BadGateway || p == event.PrepaidExceeded || p == event.PaymentExpired || p >= event.QuotaExceeded && p <= event.PaymentRequired { // not a problem of an issue
 			continue
 		}
 		h.reply = &event.Reply{Problem: p}

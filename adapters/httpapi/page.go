@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 
@@ -112,9 +111,12 @@ func (k *call) awaitSeq(atLeast types.Seq) (types.Seq, error) {
 	if seq >= atLeast {
 		return seq, nil
 	}
-	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+	ctx, cancel := k.waiting(k.Deadline)
 	defer cancel()
 	if !k.Index.Await(ctx, k.key.Tenant, atLeast) {
+		if err := k.lossError(); err != nil {
+			return 0, err
+		}
 		if atLeast <= k.ReadModel.Seq(k.key.Tenant) {
 			return 0, problem(event.Unavailable)
 		}

@@ -52,9 +52,10 @@ func (k *call) pay(put *storage.Put) command.Command {
 }
 
 // settle notes the outcome of the command of pay. A replay captures what the first request reserved, so the new
-// reservation is released.
+// reservation is released. One that has expired is released already.
 func (k *call) settle(r *event.Reply) {
-	if r.Replayed || r.Problem != event.None && r.Problem != event.OutcomeUnknown {
+	mayHaveEnded := r.Problem == event.None || r.Problem == event.OutcomeUnknown || r.Problem == event.PaymentExpired
+	if r.Replayed || !mayHaveEnded {
 		k.payment.used = false
 	}
 }
@@ -65,7 +66,9 @@ func (k *call) release() {
 		return
 	}
 	k.payment.used = true
-	if reply := k.executeFlow(&flow.Cancel{Header: k.flowHeader(), Hold: k.payment.hold}); reply.Problem != event.None {
+	by := k.flowHeader()
+	by.Caller = 0 // the node: the key may have ended
+	if reply := k.executeFlow(&flow.Cancel{Header: by, Hold: k.payment.hold}); reply.Problem != event.None {
 		k.Log.Warn("hold of a failed write not released: it expires", "problem", reply.Problem.Code())
 	}
 }
@@ -89,5 +92,7 @@ func (k *call) executeFlow(c interface {
 
 // flowHeader returns the header of a command with a new idempotency key.
 func (k *call) flowHeader() command.Header {
-	return command.Header{Caller: k.key.ID, Tenant: k.key.Tenant, Key: flow.Key(rand.Text())}
+	h := k.commandHeader()
+	h.Key = flow.Key(rand.Text())
+	return h
 }

@@ -17,6 +17,8 @@ func TestSettle(t *testing.T) {
 		{event.Reply{Position: types.Position{LSN: 1}, Replayed: true}, false},
 		{event.Reply{Problem: event.QuotaExceeded}, false},
 		{event.Reply{Problem: event.Busy}, false},
+		{event.Reply{Problem: event.PaymentRequired}, false},
+		{event.Reply{Problem: event.PaymentExpired}, true},
 		{event.Reply{Problem: event.OutcomeUnknown}, true},
 	} {
 		k := call{payment: payment{hold: types.TxID{1}, used: true}}

@@ -57,7 +57,9 @@ func (p *plainReader) event(now types.Time) (e accounting.Event, ok bool) {
 			}
 			seen |= 1 << i
 			if a.to != nil {
-				*a.to, ok = p.string()
+				if *a.to, ok = p.string(); a.to == &at {
+					c.Time = &at
+				}
 				return ok
 			}
 			p.space()
@@ -69,9 +71,6 @@ func (p *plainReader) event(now types.Time) (e accounting.Event, ok bool) {
 		return false
 	}) {
 		return e, false
-	}
-	if seen&(1<<4) != 0 {
-		c.Time = &at
 	}
 	if e, err := newEvent(&c, now); err == nil && setUsage(&e, c.Subject, dimension, value, p.labels) == nil {
 		return e, true

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -55,7 +56,7 @@ func Invalid(err error) error { return invalid(err) }
 // addPlane adds the operations of a plane. They have no numbers, so no limit of a single route applies to them.
 func (a *API) addPlane(p PlaneRoutes) {
 	for _, r := range p.Routes {
-		types.Assert(isAPIPath(r.Path) && !strings.Contains(a.allowedMethods[r.Path], r.Method), "httpapi: the path "+r.Path+" is not below /v1/, or taken")
+		types.Assert(OwnsPath(r.Path) && !strings.Contains(a.allowedMethods[r.Path], r.Method), "httpapi: the path "+r.Path+" is not below /v1/, or taken")
 		e := &endpoint{name: r.Name, facet: types.FacetWallet, meanBytes: 1 << 10}
 		if r.ReadsIndex {
 			e.facet, e.meanBytes = types.FacetQuery, 16<<10
@@ -125,7 +126,9 @@ func (c *PlaneCall) Command(scope event.Scopes, body any) (h command.Header, err
 	if err := decode(*text, body, strict); err != nil {
 		return h, err
 	}
-	return command.Header{Caller: c.k.key.ID, Tenant: c.k.key.Tenant, Key: types.Name{Text: []byte(key)}}, nil
+	h = c.k.commandHeader()
+	h.Key.Text = []byte(key)
+	return h, nil
 }
 
 // Execute has the node decide a command, and answers with the outcome. detail explains a problem for which nothing is
@@ -162,11 +165,11 @@ func (c *PlaneCall) listing() listing { return listing(128 + c.plane) }
 // Rows passes the rows of a page to each: those of all frames that the read model has. It returns the cursor of the
 // next page; empty: there is none.
 func (c *PlaneCall) Rows(p PlanePage, each func(key, value []byte) bool) (cursor string, err error) {
-	ctx, cancel := context.WithTimeout(c.k.r.Context(), c.k.Deadline)
+	ctx, cancel := c.k.waiting(c.k.Deadline)
 	defer cancel()
 	upto := c.k.Planes.ReadPlane(c.plane, func(plane.Plane, types.Time) {})
 	if !c.k.Planes.AwaitFrame(ctx, upto) {
-		return "", problem(event.Unavailable)
+		return "", cmp.Or(c.k.lossError(), problem(event.Unavailable))
 	}
 	for from, left := p.From, p.Limit; ; {
 		next, more, err := c.k.Planes.PlaneRows(c.plane, c.Tenant(), p.Prefix, from, left, func(key, value []byte) bool {

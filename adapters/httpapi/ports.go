@@ -109,6 +109,8 @@ type Metering interface {
 	// Reserve reserves what a request of a prepaid tenant will cost, before it is served; r.In is the declared size of its body. A
 	// problem is why its account cannot pay. Count or Cancel follows when the request has ended: it counts, or it does not.
 	Reserve(r *accounting.Request, t *flow.Terms) (flow.Reservation, event.Problem, event.Shortfall)
+	// ReserveResponse reserves the size of the response too, before its first byte is sent. It is called once at most.
+	ReserveResponse(r flow.Reservation, at types.Time, size uint64) (flow.Reservation, event.Problem, event.Shortfall)
 	Count(r accounting.Request, of flow.Reservation)
 	Cancel(of flow.Reservation)
 }

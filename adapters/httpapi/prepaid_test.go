@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,10 @@ func TestPrepaidRequests(t *testing.T) {
 	if a := s.send(upstream()); a.status != http.StatusForbidden || parse[wire.Problem](t, a).Code != "account_frozen" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
+	m.why = event.UsageCapacity
+	if a := s.send(upstream()); a.status != http.StatusTooManyRequests || !strings.HasPrefix(parse[wire.Problem](t, a).Detail, "accounting.max_prepaid_lines limits") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
 	reserved := len(m.reserved)
 	for what, r := range map[string]*http.Request{"balance": s.get("/v1/balance?account=a&asset=EUR"), "issue": s.post("issue", "k", issue), "usage": s.get("/v1/usage?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z")} {
 		if a := s.send(r); a.status != http.StatusOK {
@@ -118,5 +123,32 @@ func TestPrepaidRequests(t *testing.T) {
 	s.api.SetSnapshot(httpapi.ConfigSnapshot{Proxy: echoProxy{}})
 	if a := s.send(upstream()); a.status != http.StatusOK || len(m.reserved) != reserved {
 		t.Errorf("of a postpaid tenant: %d %s, reserved %+v", a.status, a.body, m.reserved[reserved:])
+	}
+}
+
+// TestPrepaidDownloads: the size of an object, or of a range, is reserved before the first byte is sent. A HEAD sends none.
+func TestPrepaidDownloads(t *testing.T) {
+	h, terms := build(t), prepaidTerms(t)
+	m := &meteredRequests{usage: make(chan accounting.Request, 9)}
+	s := serve(t, h, func(c *httpapi.Config) {
+		c.Snapshot.Prepaid, c.Metering = map[types.Tenant]*flow.Terms{1: terms}, m
+	})
+	at := "/o/" + addressOf(large)
+	for _, r := range []*http.Request{s.request("PUT", at, large), s.request("HEAD", at, ""), s.request("GET", at, ""), s.request("GET", at, "", "Range", "bytes=5-9")} {
+		if a := s.send(r); a.status/100 != 2 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	if want := []uint64{160_000, 5}; !slices.Equal(m.sizes, want) {
+		t.Errorf("reserved %v, want %v", m.sizes, want)
+	}
+	m.unpaid, m.lacks = event.PrepaidExceeded, event.Shortfall{Asset: 1, Amount: types.MinorUnits(7)}
+	canceled, counted := m.canceled, len(m.usage)
+	a := s.send(s.request("GET", at, ""))
+	if p := parse[wire.Problem](t, a); a.status != http.StatusPaymentRequired || p.Code != "insufficient_funds" || *p.MissingMinor != "7" || a.header.Get("Etag") != "" {
+		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	if m.canceled != canceled+1 || len(m.usage) != counted {
+		t.Errorf("canceled %d, counted %d", m.canceled-canceled, len(m.usage)-counted)
 	}
 }

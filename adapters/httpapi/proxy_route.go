@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,10 @@ type ProxyRoute struct {
 type ProxyTrace interface {
 	// CutByShutdown reports whether the shutdown of the node ended the request.
 	CutByShutdown() bool
-	// EndedByClient reports whether an upstream was sent the request, and the client ended it before there was a response.
+	// EndedByClient reports whether an upstream was sent the request, and the client ended it before the response was complete.
 	EndedByClient() bool
+	// Detail says why the request got a problem; empty: the problem is enough.
+	Detail() string
 }
 
 // maxPermitTime is the longest time for which a response without an end keeps its permit. It limits the effect of
@@ -48,8 +51,8 @@ const maxPermitTime = 24 * time.Hour
 // Endpoints returns the number of operations. Proxy routes are numbered after them.
 func Endpoints() int { return len(routes()) + 1 }
 
-// isAPIPath reports whether a path belongs to the API document.
-func isAPIPath(path string) bool {
+// OwnsPath reports whether a path belongs to the API of the node, so that no route gets its requests.
+func OwnsPath(path string) bool {
 	return strings.HasPrefix(path, "/v1/") || path == "/openapi.json" || path == "/o" || strings.HasPrefix(path, "/o/")
 }
 
@@ -91,16 +94,25 @@ func (a *API) serveProxied(k *call) {
 		k.fail(err)
 		return
 	}
-	if header := k.r.Header["Authorization"]; len(header) == 1 {
-		if _, _, ok := parseKey(header[0]); ok {
-			delete(k.r.Header, "Authorization") // upstreams must not see API keys of this node
-		}
-	}
+	hideKeys(k.r.Header)
 	k.identify()
 	h := k.Header()
 	k.nameDecision(h)
 	k.r.Header["X-Request-Id"], k.r.Header["X-Decision-Id"] = h["X-Request-Id"], h["X-Decision-Id"]
 	route.Serve(k, k.r, k.flow, &k.trace)
+}
+
+// hideKeys removes each Authorization field that contains an API key, whatever else it contains: upstreams must not
+// see the keys of this node.
+func hideKeys(h http.Header) {
+	before := h["Authorization"]
+	if !slices.ContainsFunc(before, bearsKey) {
+		return
+	}
+	left := slices.DeleteFunc(slices.Clone(before), bearsKey)
+	if h["Authorization"] = left; len(left) == 0 {
+		delete(h, "Authorization")
+	}
 }
 
 // admitProxied admits a request of a proxy route, and checks its API key if the route needs one.
@@ -131,9 +143,17 @@ const upstreamUnavailable = "The service behind this does not take requests now;
 // the detail is that of the node, not of the upstream.
 func WriteProblem(w http.ResponseWriter, _ *http.Request, p event.Problem) {
 	k := w.(*call)
+	if p == event.Busy && k.noteLoss() {
+		k.fail(problemDetail(p, gaveWayDetail))
+		return
+	}
 	if p == event.Unavailable && k.Node.Status().Phase < types.Draining {
 		k.fail(problemDetail(p, upstreamUnavailable))
 		return
 	}
-	k.fail(problem(p))
+	detail := ""
+	if k.trace != nil {
+		detail = k.trace.Detail()
+	}
+	k.fail(problemDetail(p, detail))
 }

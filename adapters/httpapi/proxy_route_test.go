@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +19,12 @@ type fakeTrace string
 
 func (w fakeTrace) CutByShutdown() bool { return w == "cut" }
 func (w fakeTrace) EndedByClient() bool { return w == "ended" }
+func (w fakeTrace) Detail() string {
+	if w == "half" {
+		return "Half of it came."
+	}
+	return ""
+}
 
 // fakeProxy serves every path outside the API.
 type fakeProxy struct{}
@@ -46,6 +53,11 @@ func (fakeProxy) Match(r *http.Request) (httpapi.ProxyRoute, event.Problem) {
 		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.ProxyTrace) {
 			*to = fakeTrace("late")
 			httpapi.WriteProblem(w, r, event.Timeout)
+		}
+	case "/half":
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.ProxyTrace) {
+			*to = fakeTrace("half")
+			httpapi.WriteProblem(w, r, event.BadRequest)
 		}
 	case "/ended", "/ended-late":
 		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.ProxyTrace) {
@@ -80,6 +92,11 @@ func (fakeProxy) Match(r *http.Request) (httpapi.ProxyRoute, event.Problem) {
 			w.Header().Set("Cache-Control", "no-store")
 			_, _ = fmt.Fprint(w, "sent on: ", r.Header["X-Request-Id"], " ", r.Header["X-Decision-Id"])
 		}
+	case "/credentials":
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, _ *httpapi.ProxyTrace) {
+			w.Header().Set("Cache-Control", "no-store")
+			_, _ = fmt.Fprintf(w, "forwarded: %q", r.Header["Authorization"])
+		}
 	default:
 		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.ProxyTrace) {
 			*to = fakeTrace("well")
@@ -105,6 +122,38 @@ func TestTunnelsUseStreamPermits(t *testing.T) {
 		h.admits = nil
 		if a := s.send(r); a.status != 200 || len(h.admits) != 1 || h.admits[0].Facet != want {
 			t.Errorf("%q: %d, came as %+v", header, a.status, h.admits)
+		}
+	}
+}
+
+// TestKeysAreHidden: no upstream sees an API key of the node in an Authorization field, however it is written. Other
+// credentials are forwarded.
+func TestKeysAreHidden(t *testing.T) {
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Snapshot.Proxy = fakeProxy{} })
+	key := strings.TrimPrefix(bearer(1), "Bearer ")
+	for _, c := range []struct{ sent, forwarded []string }{
+		{[]string{"Bearer " + key}, nil},
+		{[]string{"Bearer\t" + key}, nil},
+		{[]string{"Bearer " + key + ", Basic x"}, nil},
+		{[]string{"Basic x, Bearer " + key}, nil},
+		{[]string{key}, nil},
+		{[]string{"Bearer mk_mk_" + key}, nil},
+		{[]string{"Bearer " + key[:len(key)-1]}, nil},
+		{[]string{"Bearer " + key, "Bearer " + key}, nil},
+		{[]string{"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+key))}, nil},
+		{[]string{"basic  " + base64.RawStdEncoding.EncodeToString([]byte(key+":password"))}, nil},
+		{[]string{"Basic dXNlcjpwYXNzd29yZA=="}, []string{"Basic dXNlcjpwYXNzd29yZA=="}},
+		{[]string{"Bearer " + key, "Basic x"}, []string{"Basic x"}},
+		{[]string{"Basic x", "Bearer " + key}, []string{"Basic x"}},
+		{[]string{"Basic x"}, []string{"Basic x"}},
+		{[]string{"Bearer mk_live_0123456789abcdef_0123"}, []string{"Bearer mk_live_0123456789abcdef_0123"}},
+		{[]string{"Bearer mk_0123456789abcdef"}, []string{"Bearer mk_0123456789abcdef"}},
+	} {
+		r := s.get("/credentials")
+		r.Header["Authorization"] = c.sent
+		want := fmt.Sprintf("forwarded: %q", c.forwarded)
+		if a := s.send(r); a.status != 200 || a.body != want {
+			t.Errorf("%q: %d %s, want %s", c.sent, a.status, a.body, want)
 		}
 	}
 }
@@ -138,6 +187,8 @@ func TestProxyRoutes(t *testing.T) {
 		{withAuth("/a", "Bearer theirs"), 200, "from afar: /a Bearer theirs", true},
 		{bare("/nowhere"), 404, `"code":"not_found"`, true},
 		{bare("/gone"), 503, `"code":"unavailable"`, true},
+		{bare("/half"), 400, `"detail":"Half of it came."`, true},
+		{bare("/late"), 504, `"detail":"The deadline passed before`, true},
 		{bare("/v1/nowhere"), 404, `"code":"not_found"`, true},
 		{s.post("balance", "", ""), 405, `"code":"method_not_allowed"`, true},
 		{bare("/openapi.json"), 200, "openapi", true},

@@ -3,7 +3,9 @@ package httpapi
 import (
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"macronode/core/event"
@@ -19,7 +21,7 @@ const (
 )
 
 var (
-	errQuery   = problemDetail(event.BadRequest, "The query has an unknown, a missing or a repeated parameter.")
+	errQuery   = problemDetail(event.BadRequest, "The query has an invalid escape or a semicolon.")
 	errNoQuery = problemDetail(event.BadRequest, "This resource accepts no query.")
 	errPath    = problemDetail(event.BadRequest, "The path has an invalid escape.")
 )
@@ -37,22 +39,46 @@ func (k *call) query(known ...param) error {
 	if err != nil {
 		return errQuery
 	}
-	seen := 0
+	if err := checkKnown(values, known); err != nil {
+		return err
+	}
 	for _, p := range known {
 		given := values[p.name]
 		switch {
-		case len(given) == 0 && !p.isRequired:
-			continue
-		case len(given) != 1:
-			return errQuery
-		}
-		seen++
-		if err := p.read(given[0]); err != nil {
-			return invalid(err)
+		case len(given) > 1:
+			return problemDetail(event.BadRequest, p.name+": is given more than once")
+		case len(given) == 1:
+			if err := p.read(given[0]); err != nil {
+				return invalid(err)
+			}
+		case p.isRequired:
+			return problemDetail(event.BadRequest, p.name+": is missing")
 		}
 	}
-	if seen != len(values) {
-		return errQuery
+	return nil
+}
+
+// checkKnown returns an error that names the first unknown parameter, in the order of their names, and all known
+// ones. A name that has other characters than parameters have is not repeated.
+func checkKnown(values url.Values, known []param) error {
+	isKnown := func(name string) bool {
+		return slices.ContainsFunc(known, func(p param) bool { return p.name == name })
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case isKnown(name):
+			continue
+		case len(known) == 0:
+			return errNoQuery
+		}
+		detail := "The query has an unknown parameter"
+		if isMemberName(name) {
+			detail = name + ": is no parameter of this resource"
+		}
+		for i, p := range known {
+			detail += [...]string{"; these are: ", ", "}[min(i, 1)] + p.name
+		}
+		return problemDetail(event.BadRequest, detail)
 	}
 	return nil
 }
@@ -95,7 +121,7 @@ func limitParam(to *int) param {
 func parseSeq(s, name string) (types.Seq, error) {
 	n, err := number(s, types.MaxNonce)
 	if err != nil {
-		return 0, errors.New(name + ": wants 0..2^53-1")
+		return 0, errors.New(name + ": must be 0..2^53-1")
 	}
 	return types.Seq(n), nil
 }
@@ -181,7 +207,7 @@ func (k *call) cursorParam(to *[]byte, l listing, check func([]byte) bool) param
 		b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 		after, ok := k.openCursor(l, b)
 		if err != nil || !ok || !check(after) {
-			return errors.New("cursor: is none of this listing's")
+			return errors.New("cursor: belongs to another list")
 		}
 		*to = after
 		return nil

@@ -346,6 +346,7 @@ func TestBalanceAt(t *testing.T) {
 		{"neither", "", nil, 0, 400, ""},
 		{"no time", "&time=yesterday", nil, 0, 400, ""},
 		{"before 1970", "&time=1969-12-31T23:59:59Z", nil, 0, 400, ""},
+		{"the begin of 1970", "&time=1970-01-01T00:00:00Z", nil, 0, 400, ""},
 	} {
 		was := h.Status()
 		h.lag = c.lag

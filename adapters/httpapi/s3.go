@@ -172,8 +172,8 @@ func (c *s3Call) Write(p []byte) (int, error) {
 	if c.status == 0 {
 		c.WriteHeader(http.StatusOK)
 	}
-	if c.permit != 0 && c.Wait(len(p)) != event.None {
-		return 0, errCut
+	if c.permit != 0 {
+		return c.writeMetered(p)
 	}
 	_ = c.conn.SetWriteDeadline(time.Now().Add(c.StreamWriteTimeout)) // where there is none, the connection bounds it
 	return c.call.Write(p)
@@ -187,15 +187,20 @@ type s3Body struct{ io.Reader }
 
 func (b s3Body) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
+	return n, s3Error(err)
+}
+
+// s3Error returns the error of S3 for a problem, and other errors as they are.
+func s3Error(err error) error {
 	if r, ok := errors.AsType[*refusal](err); ok {
-		err = s3.Problem(r.problem, r.detail)
+		return s3.Problem(r.problem, r.detail)
 	}
-	return n, err
+	return err
 }
 
 // Head has no idempotency key: a put of S3 stores the same object again.
 func (c *s3Call) Head() command.Header {
-	return command.Header{Caller: c.key.ID, Tenant: c.key.Tenant}
+	return c.commandHeader()
 }
 
 func (c *s3Call) Allows(s event.Scopes) bool { return c.key.Scopes&s == s }
@@ -246,6 +251,9 @@ func (c *s3Call) Reserve(size uint64) event.Problem {
 	}
 	return event.None
 }
+
+// ReserveResponse reserves the price of the response.
+func (c *s3Call) ReserveResponse(size uint64) error { return s3Error(c.reserveResponse(size)) }
 
 // SetError names the error for the logs.
 func (c *s3Call) SetError(code string) {

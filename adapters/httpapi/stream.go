@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -48,7 +47,7 @@ func (s *stream) endReason() string {
 	switch {
 	case status.Phase >= types.Draining || !status.Reads:
 		return "draining"
-	case !known || expired(&key, status.At):
+	case s.k.noteLoss() || !known || expired(&key, status.At):
 		return "unauthorized"
 	case s.k.r.Context().Err() != nil:
 		return "left"
@@ -113,7 +112,7 @@ func (s *stream) changes(after *types.Seq) (sent int, err error) {
 
 // wait waits for a movement, at most for d.
 func (s *stream) wait(seq types.Seq, d time.Duration) {
-	ctx, cancel := context.WithTimeout(s.k.r.Context(), d)
+	ctx, cancel := s.k.waiting(d)
 	defer cancel()
 	if !s.k.Index.Await(ctx, s.k.key.Tenant, seq) {
 		<-ctx.Done() // Await returns at once if too many requests wait

@@ -71,17 +71,16 @@ func decode(body []byte, into any, how json.Options) error {
 		return nil
 	}
 	r := &refusal{problem: event.BadRequest, detail: "The body is not the JSON that this operation takes."}
-	member := ""
-	r.item, member = errorLocation(err)
+	item, path := errorLocation(err)
+	r.item = item
+	member, isWhole := memberName(path)
 	switch {
-	case errors.Is(err, json.ErrUnknownName) && member != "":
+	case errors.Is(err, json.ErrUnknownName) && isWhole:
 		r.detail = member + ": is not accepted by this operation"
 	case errors.Is(err, json.ErrUnknownName):
 		r.detail = "The body has a member that this operation does not accept."
-	case errors.Is(err, jsontext.ErrDuplicateName) && member != "":
-		r.detail = member + ": occurs twice"
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		r.detail = "The body has a member twice."
+		r.detail = repeatedMember("body", path)
 	case errors.Is(err, errItems):
 		r.item, r.detail = 0, "items: must be at most 1000"
 	case member != "":
@@ -120,28 +119,56 @@ func requirement(err error) string {
 	}
 }
 
-// errorLocation returns the item of a batch, from 1, and the member that is invalid; zero values if they are not
+// errorLocation returns the item of a batch, from 1, and the path of the member that is invalid; zero values if they are not
 // known, as for a syntax error.
-func errorLocation(err error) (item int, member string) {
+func errorLocation(err error) (item int, path []string) {
 	var at *json.SemanticError
 	var text *jsontext.SyntacticError
-	var path jsontext.Pointer
+	var pointer jsontext.Pointer
 	switch {
 	case errors.As(err, &at):
-		path = at.JSONPointer
+		pointer = at.JSONPointer
 	case errors.As(err, &text):
-		path = text.JSONPointer
+		pointer = text.JSONPointer
 	}
-	parts := strings.Split(strings.TrimPrefix(string(path), "/"), "/")
-	if len(parts) >= 2 && parts[0] == "items" {
-		if n, err := strconv.Atoi(parts[1]); err == nil && n < types.MaxItems {
-			item, parts = n+1, parts[2:]
+	path = pathOf(pointer)
+	if len(path) >= 2 && path[0] == "items" {
+		if n, err := strconv.Atoi(path[1]); err == nil && n < types.MaxItems {
+			item, path = n+1, path[2:]
 		}
 	}
-	if len(parts) > 0 && isMemberName(parts[0]) && (text == nil || errors.Is(err, jsontext.ErrDuplicateName)) {
-		member = parts[0]
+	if text != nil && !errors.Is(err, jsontext.ErrDuplicateName) {
+		path = nil
 	}
-	return item, member
+	return item, path
+}
+
+// pathOf returns the parts of a pointer.
+func pathOf(p jsontext.Pointer) []string {
+	return strings.Split(strings.TrimPrefix(string(p), "/"), "/")
+}
+
+// memberName names the member at a path by all parts, as "data.labels.route". It ends before an element of an array, and before a
+// part that a response may not repeat: then it is not whole.
+func memberName(path []string) (name string, isWhole bool) {
+	for i, part := range path {
+		if _, err := strconv.Atoi(part); err == nil || !isMemberName(part) {
+			return strings.Join(path[:i], "."), false
+		}
+	}
+	return strings.Join(path, "."), len(path) > 0
+}
+
+// repeatedMember says which member of a value of a kind occurs twice.
+func repeatedMember(kind string, path []string) string {
+	switch name, isWhole := memberName(path); {
+	case isWhole:
+		return name + ": occurs twice"
+	case name != "":
+		return name + ": has a member twice"
+	default:
+		return "The " + kind + " has a member twice."
+	}
 }
 
 // isMemberName reports whether the name of a member may be repeated in a response: it is a word like the names of the

@@ -74,7 +74,7 @@ func (k *call) findOutcome(key string) (types.Position, error) {
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
 	name := types.Name{ID: digest.Name([]byte(key)), Text: []byte(key)}
-	reply, taken := k.Node.Find(ctx, &event.FindOutcome{Caller: k.key.ID, Tenant: k.key.Tenant, Key: name})
+	reply, taken := k.Node.Find(ctx, &event.FindOutcome{Permit: k.permit, Caller: k.key.ID, Tenant: k.key.Tenant, Key: name})
 	switch {
 	case !taken:
 		return types.Position{}, problem(event.Busy)

@@ -2,9 +2,11 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -17,9 +19,9 @@ import (
 
 // A UsageReader reads usage: what is not sealed from the read model, and slices from the index.
 type UsageReader interface {
-	// OpenUsage passes the usage of a tenant that is not sealed after the frame that it returns; everything that
-	// was due before sealedTo is sealed. Texts are valid until each returns.
-	OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (upto types.LSN, at, sealedTo types.Time)
+	// OpenUsage passes the usage of a tenant that is not sealed at the point that it returns. Texts are valid until
+	// each returns.
+	OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) accounting.ReadPoint
 	// ReportAt returns the report of a record; false if it cannot be read.
 	ReportAt(p types.Position) (accounting.Report, bool)
 	// AwaitFrame waits until the index has a frame. It returns false if ctx ends first, or if too many requests
@@ -37,19 +39,20 @@ const maxUsageTime = 400 * 24 * time.Hour
 const maxUsageScans = 2
 
 // UsageScans returns how many queries read usage, and how many may.
-func (a *API) UsageScans() (depth, limit int) { return len(a.usageScans), cap(a.usageScans) }
+func (a *API) UsageScans() (depth, limit int) { return a.usageScans.depth() }
 
 // beginUsageScan waits until the query may read usage, at most until ctx ends. endUsageScan ends that.
 func (k *call) beginUsageScan(ctx context.Context) error {
-	select {
-	case k.usageScans <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return k.rejectFull("usage_scans", "As many queries of usage are in progress as may be.")
+	if !k.usageScans.await(ctx, k.key.Tenant) {
+		if err := k.lossError(); err != nil {
+			return err
+		}
+		return k.rejectFull("usage_scans", "As many queries of usage are in progress as may be, or as the tenant leaves to others.")
 	}
+	return nil
 }
 
-func (k *call) endUsageScan() { <-k.usageScans }
+func (k *call) endUsageScan() { k.usageScans.give(k.key.Tenant) }
 
 // A usageQuery selects usage.
 type usageQuery struct {
@@ -65,7 +68,7 @@ func queryUsage(k *call) error {
 	}
 	q := usageQuery{kind: prefer(k.r.Header["Accept"], jsonType, linesType, csvType)}
 	group := ""
-	err := k.query(append(q.rangeParams(), formatParam(&q.kind), param{"group", false, func(s string) (err error) {
+	err := k.query(append(q.rangeParams(), param{"as_of", false, func(s string) error { return readLaterTime("as_of", s, &q.AsOf) }}, formatParam(&q.kind), param{"group", false, func(s string) (err error) {
 		group = s
 		if q.by, err = accounting.ParseGrouping(s); err != nil {
 			err = errors.New("group: " + err.Error())
@@ -78,7 +81,7 @@ func queryUsage(k *call) error {
 	if err != nil {
 		return err
 	}
-	sums, at, sealedTo, err := k.sumUsage(&q)
+	sums, point, err := k.sumUsage(&q)
 	if err != nil {
 		return err
 	}
@@ -99,53 +102,74 @@ func queryUsage(k *call) error {
 		o.close('}')
 	}
 	o.close(']')
-	o.stamp("sealed_to", sealedTo)
-	o.stamp("as_of", at)
+	if q.AsOf > 0 {
+		o.stamp("as_of", q.AsOf)
+		return k.send(o)
+	}
+	o.stamp("sealed_to", point.SealedTo)
+	o.stamp("as_of", point.At)
 	return k.send(o)
 }
 
-// sumUsage sums the usage that q selects.
-func (k *call) sumUsage(q *usageQuery) (sums []accounting.Sum, at, sealedTo types.Time, err error) {
-	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+// sumUsage sums the usage that q selects. As of a time, that is what was due by then: the same for ever.
+func (k *call) sumUsage(q *usageQuery) (sums []accounting.Sum, point accounting.ReadPoint, err error) {
+	ctx, cancel := k.waiting(k.Deadline)
 	defer cancel()
 	if err := k.beginUsageScan(ctx); err != nil {
-		return nil, 0, 0, err
+		return nil, point, err
 	}
 	defer k.endUsageScan() // before the response is written: a slow client keeps no slot
 	sum := accounting.NewSummary(q.by)
-	q.Upto, at, sealedTo = k.Usage.OpenUsage(k.key.Tenant, func(r *accounting.OpenRow) {
-		if (len(q.Dimension) == 0 || bytes.Equal(q.Dimension, r.Dimension)) && r.Window.From >= q.From && r.Window.From < q.To {
+	point = k.Usage.OpenUsage(k.key.Tenant, func(r *accounting.OpenRow) {
+		if q.AsOf == 0 && (len(q.Dimension) == 0 || bytes.Equal(q.Dimension, r.Dimension)) && r.Window.From >= q.From && r.Window.From < q.To {
 			sum.AddOpen(r)
 		}
 	})
+	if q.Upto = point.Upto; q.AsOf > point.AsOfLimit {
+		return nil, point, problemDetail(event.BadRequest, "as_of: must be at most "+string(receipt.Stamp(nil, point.AsOfLimit))+": what is due later can still change")
+	}
 	err = k.eachSlice(ctx, q.SliceRange, func(s *accounting.SealedSlice) bool {
 		sum.AddSlice(&s.Slice)
 		return true
 	})
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, point, err
 	}
 	if sums, err = sum.Sums(); err != nil {
 		err = invalid(err)
 	}
-	return sums, at, sealedTo, err
+	return sums, point, err
 }
 
 // rangeParams are the parameters from, to and dimension.
 func (q *usageQuery) rangeParams() []param {
-	at := func(name string, to *types.Time) param {
-		return param{name, true, func(s string) (err error) {
-			if *to, err = parseTime(s); err != nil {
-				err = errors.New(name + ": must be a time as in RFC 3339")
-			}
-			return err
-		}}
-	}
-	return []param{at("from", &q.From), at("to", &q.To), {"dimension", false, func(s string) error {
+	return []param{timeParam("from", &q.From), timeParam("to", &q.To), {"dimension", false, func(s string) error {
 		series, err := accounting.NewSeries(s, nil)
 		q.Dimension = series.Dimension
 		return err
 	}}}
+}
+
+// timeParam is a required parameter with a time.
+func timeParam(name string, to *types.Time) param {
+	return param{name, true, func(s string) error { return readTime(name, s, to) }}
+}
+
+// readTime reads the time of a parameter.
+func readTime(name, s string, to *types.Time) (err error) {
+	if *to, err = parseTime(s); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return err
+}
+
+// readLaterTime reads the time of a parameter for which 0 means that it is absent: the begin of 1970 is an error.
+func readLaterTime(name, s string, to *types.Time) error {
+	err := readTime(name, s, to)
+	if err == nil && *to == 0 {
+		err = errors.New(name + ": must be after 1970-01-01T00:00:00Z")
+	}
+	return err
 }
 
 // check checks the time of a query.
@@ -159,7 +183,7 @@ func (q *usageQuery) check() error {
 // eachSlice waits until the index has what q needs, and passes its slices until each returns false or ctx ends.
 func (k *call) eachSlice(ctx context.Context, q accounting.SliceRange, each func(*accounting.SealedSlice) bool) error {
 	if !k.Usage.AwaitFrame(ctx, q.Upto) {
-		return problem(event.Unavailable)
+		return cmp.Or(k.lossError(), problem(event.Unavailable))
 	}
 	late, n := false, 0
 	err := k.Usage.Slices(k.key.Tenant, q, func(s accounting.SealedSlice) bool {
@@ -170,7 +194,7 @@ func (k *call) eachSlice(ctx context.Context, q accounting.SliceRange, each func
 		return each(&s)
 	})
 	if err == nil && late {
-		err = problemDetail(event.Timeout, "The usage could not be summed in time. Ask for a shorter time.")
+		err = cmp.Or(k.lossError(), problemDetail(event.Timeout, "The usage could not be summed in time. Ask for a shorter time."))
 	}
 	return err
 }
@@ -258,15 +282,15 @@ func usageSlices(k *call) error {
 
 // listSlices returns a page of at most limit slices. If begun is not 0, it lists what that frame had sealed.
 func (k *call) listSlices(q accounting.SliceRange, begun types.LSN, limit int) (o jsonObject, err error) {
-	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+	ctx, cancel := k.waiting(k.Deadline)
 	defer cancel()
 	if err := k.beginUsageScan(ctx); err != nil {
 		return nil, err
 	}
 	defer k.endUsageScan() // before the response is written: a slow client keeps no slot
-	upto, at, sealedTo := k.Usage.OpenUsage(k.key.Tenant, func(*accounting.OpenRow) {})
-	if q.Upto = upto; begun > 0 {
-		q.Upto = min(begun, upto)
+	point := k.Usage.OpenUsage(k.key.Tenant, func(*accounting.OpenRow) {})
+	if q.Upto = point.Upto; begun > 0 {
+		q.Upto = min(begun, point.Upto)
 	}
 	o = jsonObject{'{'}
 	o.list("slices")
@@ -290,8 +314,8 @@ func (k *call) listSlices(q accounting.SliceRange, begun types.LSN, limit int) (
 	if more {
 		o.text("next_cursor", k.cursor(ofSlices, appendSliceCursor(nil, last, q.Upto)))
 	}
-	o.stamp("sealed_to", sealedTo)
-	o.stamp("as_of", at)
+	o.stamp("sealed_to", point.SealedTo)
+	o.stamp("as_of", point.At)
 	return o, nil
 }
 

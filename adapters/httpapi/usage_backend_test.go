@@ -25,6 +25,7 @@ type usageBook struct {
 	record  record.Record
 	events  map[types.NameHash]command.PriorOutcome
 	slices  []accounting.SealedSlice
+	at      types.Time    // of the state, if it is after now
 	behind  bool          // the index does not have the last frame
 	problem event.Problem // of every report; None: the plane decides
 	lacks   event.Shortfall
@@ -54,7 +55,7 @@ func (u *usageBook) FindRef(_ types.Tenant, ref types.NameHash, _ command.PriorO
 
 // Add makes a frame of the record.
 func (u *usageBook) Add() types.Position {
-	u.plane.Apply(now, types.TxID{}, &u.record)
+	u.plane.Apply(u.time(), types.TxID{}, &u.record)
 	p := u.backend.seal(&u.record)
 	for i := range u.plane.Refs(&u.record) {
 		name, content := u.plane.Ref(&u.record, i)
@@ -62,7 +63,7 @@ func (u *usageBook) Add() types.Position {
 	}
 	if _, ok := accounting.ReadSlice(&u.record); ok {
 		s, _ := accounting.DecodeSlice(u.record.Tenant, bytes.Clone(u.record.Payload))
-		u.slices = append(u.slices, accounting.SealedSlice{Slice: s, LSN: p.LSN})
+		u.slices = append(u.slices, accounting.SealedSlice{Slice: s, LSN: p.LSN, Due: accounting.SliceDue(u.record.Payload)})
 	}
 	return p
 }
@@ -77,10 +78,13 @@ func (u *usageBook) execute(c command.Command) (r event.Reply) {
 		u.terms, c = paid.Terms, &paid.RecordEvents
 	}
 	if r.Problem = u.problem; r.Problem == event.None {
-		u.plane.Decide(now, c, u, &r)
+		u.plane.Decide(u.time(), c, u, &r)
 	}
 	return r
 }
+
+// time is the time of the state.
+func (u *usageBook) time() types.Time { return max(now, u.at) }
 
 // seal seals everything that is due at a time.
 func (u *usageBook) seal(at types.Time) {
@@ -93,7 +97,7 @@ func (u *usageBook) seal(at types.Time) {
 	}
 }
 
-func (u *usageBook) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (upto types.LSN, at, sealedTo types.Time) {
+func (u *usageBook) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) accounting.ReadPoint {
 	select {
 	case u.reading <- struct{}{}:
 		<-u.blocked
@@ -105,7 +109,7 @@ func (u *usageBook) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (u
 		each(&r)
 		return true
 	})
-	return types.LSN(len(u.backend.frames)), now, u.plane.SealedTo(t, now)
+	return u.plane.ReadPoint(t, types.LSN(len(u.backend.frames)), u.time())
 }
 
 func (u *usageBook) ReportAt(p types.Position) (accounting.Report, bool) {
@@ -130,7 +134,7 @@ func (u *usageBook) Slices(t types.Tenant, in accounting.SliceRange, each func(a
 	slices.SortFunc(all, func(a, b accounting.SealedSlice) int { return order(place(&a), place(&b)) })
 	for _, s := range all {
 		if s.Tenant == t && (len(in.Dimension) == 0 || bytes.Equal(s.Dimension, in.Dimension)) && s.Window.From >= in.From && s.Window.From < in.To &&
-			s.LSN <= in.Upto && order(place(&s), in.After) > 0 && !each(s) {
+			in.InTime(&s) && order(place(&s), in.After) > 0 && !each(s) {
 			break
 		}
 	}

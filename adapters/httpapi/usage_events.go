@@ -64,7 +64,7 @@ func recordUsage(k *call) error {
 	if err := k.query(); err != nil {
 		return err
 	}
-	in := &accounting.RecordEvents{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}}
+	in := &accounting.RecordEvents{Header: k.commandHeader()}
 	if err := k.readEvents(in); err != nil {
 		return err
 	}
@@ -81,6 +81,9 @@ func recordUsage(k *call) error {
 	})
 	if report, ok := k.Usage.ReportAt(reply.Position); ok && err == nil {
 		k.Meter.Usage(uint64(report.Recorded), uint64(report.Duplicate), uint64(report.Late))
+	}
+	if reply.Problem == event.UsageOverflow {
+		return atItem(int(reply.Item)-1, problemDetail(event.UsageOverflow, "data.value: the usage of the window would exceed 64 bits"))
 	}
 	if reply.Problem == event.PrepaidExceeded && terms != nil {
 		k.Meter.PrepaidRejected()
@@ -170,9 +173,10 @@ func readEventBatch(body []byte, now types.Time, in *accounting.RecordEvents) er
 	}
 	for i := 0; d.PeekKind() != ']'; i++ {
 		raw, err := d.ReadValue()
+		var repeated *jsontext.SyntacticError
 		switch {
-		case errors.Is(err, jsontext.ErrDuplicateName):
-			return atItem(i, problemDetail(event.BadRequest, "The event has a member twice."))
+		case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &repeated):
+			return atItem(i, problemDetail(event.BadRequest, repeatedMember("event", pathOf(repeated.JSONPointer)[1:])))
 		case err != nil:
 			return atItem(i, problemDetail(event.BadRequest, "The event is malformed JSON."))
 		case i == accounting.MaxEvents:
@@ -231,7 +235,8 @@ func addEvent(in *accounting.RecordEvents, c *cloudEvent, now types.Time) error 
 	var data usageData
 	if err := decode(c.Data, &data, strict); err != nil {
 		r := *refusalOf(err)
-		if member, _, named := strings.Cut(r.detail, ": "); named && isMemberName(member) {
+		name, _, isNamed := strings.Cut(r.detail, ": ")
+		if _, isWhole := memberName(strings.Split(name, ".")); isNamed && isWhole {
 			r.detail = "data." + r.detail
 		} else {
 			r.detail = "data: " + r.detail

@@ -14,6 +14,7 @@ import (
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/accounting"
 	"macronode/core/event"
+	"macronode/core/types"
 )
 
 const (
@@ -200,6 +201,11 @@ func TestInvalidUsageEvents(t *testing.T) {
 		usageEvent("2", "", oneRequest+`,"labels":{"host":"a"}`):                   {422, "data.labels: unknown label; the labels are service, region, method, route, subject"},
 		usageEvent("2", "", oneRequest+`,"labels":{"route":"a b"}`):                {422, "data.labels.route: must be 1..64 of a-z 0-9 . _ - / { }"},
 		usageEvent("2", "", oneRequest+`,"unit":"x"`):                              {400, "data.unit: is not accepted by this operation"},
+		usageEvent("2", "", oneRequest+`,"value":2`):                               {400, "data.value: occurs twice"},
+		usageEvent("2", "", oneRequest+`,"labels":{"route":"a","route":"b"}`):      {400, "data.labels.route: occurs twice"},
+		usageEvent("2", "", oneRequest+`,"labels":{"a b":"a","a b":"b"}`):          {400, "data.labels: has a member twice"},
+		usageEvent("2", "", oneRequest+`,"labels":{"route":1}`):                    {400, "data.labels.route: must be a JSON string"},
+		usageEvent("2", `,"time":"x"`, oneRequest):                                 {400, "time: occurs twice"},
 		usageEvent("2", `,"data_base64":"x"`, oneRequest):                          {400, "data_base64: is no attribute of an event"},
 		usageEvent("2", `,"Time":"x"`, oneRequest):                                 {400, "Time: is no attribute of an event"},
 		usageEvent("2", `,"a b":"x"`, oneRequest):                                  {400, "The event has a member that is no attribute."},
@@ -217,6 +223,70 @@ func TestInvalidUsageEvents(t *testing.T) {
 	}
 	if a := s.send(s.get("/v1/usage?from=" + later(-time.Hour) + "&to=" + later(time.Hour))); !strings.Contains(a.body, `"usage":[]`) {
 		t.Errorf("usage was recorded: %s", a.body)
+	}
+}
+
+// TestRepeatedMembersOfBinaryEvent: the body is the data, and a problem names the member as in the other modes.
+func TestRepeatedMembersOfBinaryEvent(t *testing.T) {
+	s := serve(t, build(t))
+	for body, want := range map[string]string{
+		`{"dimension":"requests","value":1,"value":2}`:                              "data.value: occurs twice",
+		`{"dimension":"requests","value":1,"labels":{"route":"a","route":"b"}}`:     "data.labels.route: occurs twice",
+		`{"dimension":"requests","value":1,"a b":1,"a b":2}`:                        "data: ",
+		`{"dimension":"requests","value":1,"labels":{"route":"a"},"labels":{"":1}}`: "data.labels: occurs twice",
+	} {
+		r := s.usageEvents("application/json", body)
+		for name, value := range map[string]string{"Specversion": "1.0", "Id": "1", "Source": "s", "Type": "t"} {
+			r.Header.Set("Ce-"+name, value)
+		}
+		a := s.send(r)
+		if p := parse[wire.Problem](t, a); a.status != 400 || !strings.HasPrefix(p.Detail, want) {
+			t.Errorf("%s:\n%d %s, want %s", body, a.status, a.body, want)
+		}
+	}
+}
+
+// TestRonAccountingAbort: in ron-accounting an event of tenant 2^64 and then a read ended the process. A number that does not fit is a
+// problem that names the event and the field, nothing of its request is counted, and reads go on.
+func TestRonAccountingAbort(t *testing.T) {
+	const most, above = "18446744073709551615", "18446744073709551616"
+	s := serve(t, build(t))
+	value := func(text string) string { return `"dimension":"requests","value":` + text }
+	usage := func() string {
+		return s.send(s.get("/v1/usage?from=" + later(-time.Hour) + "&to=" + later(time.Hour) + "&format=ndjson")).body
+	}
+	good := usageEvent("9", "", `"dimension":"bytes_in","value":5`)
+	for i, c := range []struct {
+		event, detail string
+		status        int
+		code          string
+	}{
+		{usageEvent("1", "", oneRequest+`,"tenant":`+above), "data.tenant: is not accepted by this operation", 400, "bad_request"},
+		{usageEvent("1", "", oneRequest+`,"tenant":"`+above+`"`), "data.tenant: is not accepted by this operation", 400, "bad_request"},
+		{usageEvent("1", "", value(above)), "data.value: must be a whole number of at most 64 bits, as a JSON number or string", 422, "event_invalid"},
+		{usageEvent("1", "", value(`"`+above+`"`)), "data.value: must be a whole number of at most 64 bits, as a JSON number or string", 422, "event_invalid"},
+		{usageEvent("1", "", value(most)) + "," + usageEvent("2", "", oneRequest), "data.value: the usage of the window would exceed 64 bits", 422, "usage_overflow"},
+	} {
+		a := s.send(s.usageEvents(batched, "["+good+","+c.event+"]"))
+		at := 1 + strings.Count(c.event, "specversion") - 1
+		if p := parse[wire.Problem](t, a); a.status != c.status || string(p.Code) != c.code || p.Detail != c.detail || !strings.Contains(a.body, fmt.Sprintf(`"index":%d`, at)) {
+			t.Errorf("%d: %d %s, want %d %s of event %d", i, a.status, a.body, c.status, c.detail, at)
+		}
+		if got := usage(); got != "" {
+			t.Fatalf("%d: a refused request has counted: %s", i, got)
+		}
+	}
+	for range 2 { // an extension attribute names no tenant; the event is repeated
+		if a := s.send(s.usageEvents(structured, usageEvent("1", `,"tenant":`+above, value(most)))); a.status != 202 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	before := usage()
+	if a := s.send(s.usageEvents(batched, "["+good+","+usageEvent("2", "", oneRequest)+"]")); a.status != 422 || !strings.Contains(a.body, `"index":1`) || !strings.Contains(a.body, "data.value: ") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if got := usage(); got != before || !strings.Contains(got, `"value":"`+most+`"`) {
+		t.Errorf("%s, before %s", got, before)
 	}
 }
 
@@ -243,7 +313,7 @@ func TestRejectedUsageBodies(t *testing.T) {
 		{batched, "[]", 400, "no event"},
 		{batched, "{}", 400, "JSON array"},
 		{batched, "[" + usageEvent("1", "", oneRequest), 400, "malformed JSON"},
-		{batched, "[" + usageEvent("1", `,"type":"u"`, oneRequest) + "]", 400, "a member twice"},
+		{batched, "[" + usageEvent("1", `,"type":"u"`, oneRequest) + "]", 400, "type: occurs twice"},
 		{batched, "[" + usageEvent("1", "", oneRequest) + "]x", 400, "JSON array"},
 		{structured, "[]", 400, "bad_request"},
 		{"text/plain", "x", 415, "cloudevents"},
@@ -267,11 +337,14 @@ func TestUsageQueries(t *testing.T) {
 	s := serve(t, build(t))
 	day := "from=" + later(-time.Hour) + "&to=" + later(time.Hour)
 	for query, want := range map[string]string{
-		"":                                      "query",
-		"?from=" + later(0):                     "query",
+		"":                                      "from: is missing",
+		"?from=" + later(0):                     "to: is missing",
 		"?from=x&to=" + later(0):                "from: must be a time as in RFC 3339",
 		"?from=" + later(0) + "&to=" + later(0): "to: must be after from, by at most 400 days",
 		"?from=" + later(-401*24*time.Hour) + "&to=" + later(0): "to: must be after from, by at most 400 days",
+		"?from=1970-01-01T00:00:00Z&to=2100-01-01T00:00:00Z":    "to: must be after from, by at most 400 days",
+		"?from=1969-12-31T23:59:59Z&to=" + later(0):             "from: must be a time as in RFC 3339, from 1970 on",
+		"?" + day + "&as_of=1970-01-01T00:00:00Z":               "as_of: must be after 1970-01-01T00:00:00Z",
 		"?" + day + "&group=host":                               "group: must be a list",
 		"?" + day + "&group=route,route":                        "group: must be a list",
 		"?" + day + "&dimension=cats":                           "dimension: unknown",
@@ -279,6 +352,12 @@ func TestUsageQueries(t *testing.T) {
 	} {
 		if a := s.send(s.get("/v1/usage" + query)); a.status != 400 || !strings.Contains(a.body, want) {
 			t.Errorf("%s: %d %s, want %s", query, a.status, a.body, want)
+		}
+	}
+	epoch := "?from=1970-01-01T00:00:00Z&to=1970-02-01T00:00:00Z" // the first time that there is
+	for _, path := range []string{"/v1/usage", "/v1/usage-slices"} {
+		if a := s.send(s.get(path + epoch)); a.status != 200 {
+			t.Errorf("%s%s: %d %s", path, epoch, a.status, a.body)
 		}
 	}
 	s.usage().behind = true
@@ -344,33 +423,48 @@ func TestSlicesArePaged(t *testing.T) {
 	}
 }
 
-// TestUsageScansAreLimited: a third query that reads usage waits for one of two, and is rejected at its deadline.
+// TestUsageScansAreLimited: a tenant reads usage in one query at a time, and leaves the other place to another tenant. A further query
+// waits, and is rejected at its deadline.
 func TestUsageScansAreLimited(t *testing.T) {
 	h := build(t)
+	h.addKey(90, 90, event.AllScopes)
+	h.addKey(91, 91, event.AllScopes)
 	u := h.usage()
 	u.reading, u.blocked = make(chan struct{}, 2), make(chan struct{})
 	s := serve(t, h)
-	done := make(chan answer, 2)
-	for range 2 {
+	of := func(key types.KeyID) *http.Request {
 		r := s.get("/v1/usage-slices")
+		r.Header.Set("Authorization", bearer(key))
+		return r
+	}
+	rejected := func(key types.KeyID, which string) {
+		t.Helper()
+		if a := s.send(of(key)); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "queries of usage") {
+			t.Errorf("%s: %d %s", which, a.status, a.body)
+		}
+	}
+	done := make(chan answer, 2)
+	begin := func(key types.KeyID, reads int) {
+		r := of(key)
 		go func() { done <- s.send(r) }()
+		for len(u.reading) < reads {
+			runtime.Gosched() // until it reads
+		}
 	}
-	for len(u.reading) < 2 {
-		runtime.Gosched() // until both read
-	}
+	begin(90, 1)
+	rejected(90, "a second query of the tenant")
+	begin(91, 2)
 	if depth, limit := s.api.UsageScans(); depth != 2 || limit != 2 {
 		t.Errorf("%d of %d queries read", depth, limit)
 	}
-	if a := s.send(s.get("/v1/usage-slices")); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "queries of usage") {
-		t.Errorf("a third query: %d %s", a.status, a.body)
-	}
+	rejected(1, "a third query")
 	close(u.blocked)
 	for range 2 {
 		if a := <-done; a.status != http.StatusOK {
 			t.Errorf("%d %s", a.status, a.body)
 		}
 	}
-	if a := s.send(s.get("/v1/usage-slices")); a.status != http.StatusOK {
+	if a := s.send(of(1)); a.status != http.StatusOK {
 		t.Errorf("after the others: %d %s", a.status, a.body)
 	}
 	if depth, _ := s.api.UsageScans(); depth != 0 {

@@ -26,6 +26,7 @@ const (
 const (
 	frameCost   = 64
 	responsePay = 4 * frameCost // for a response header: of the request, and what a client sends behind it
+	refusalCost = 8 * frameCost // for a request above a limit, beside those of its header and its reset
 	maxCredit   = MaxIdleFrames * frameCost
 )
 
@@ -37,6 +38,7 @@ const (
 	frameReset        = 0x3
 	frameContinuation = 0x9
 
+	flagEndStream = 0x1
 	flagPadded    = 0x8
 	frameHead     = 9
 	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -51,8 +53,25 @@ type frameScan struct {
 	skip int // bytes that are left of its payload
 }
 
-// follow reports each frame once its header is read: its type, and its payload without padding.
-func (s *frameScan) follow(b []byte, each func(kind byte, payload int)) {
+// A frame is the header of a frame.
+type frame struct {
+	kind    byte
+	flags   byte
+	stream  uint32
+	payload int // bytes without padding
+}
+
+// endsStream reports whether its sender sends no more in its stream.
+func (f frame) endsStream() bool {
+	switch f.kind {
+	case frameData, frameHeaders:
+		return f.flags&flagEndStream != 0
+	}
+	return f.kind == frameReset
+}
+
+// follow reports each frame once its header is read.
+func (s *frameScan) follow(b []byte, each func(frame)) {
 	for len(b) > 0 {
 		if s.skip > 0 {
 			n := min(s.skip, len(b))
@@ -76,14 +95,15 @@ func (s *frameScan) follow(b []byte, each func(kind byte, payload int)) {
 			payload = max(0, left-int(s.head[frameHead]))
 		}
 		s.have, s.skip = 0, left
-		each(kind, payload)
+		each(frame{kind, s.head[4], binary.BigEndian.Uint32(s.head[5:frameHead]) &^ (1 << 31), payload})
 	}
 }
 
 // A frameGuard is a connection of HTTP/2 within TLS that ends when its client sends too many
-// frames without progress.
+// frames without progress. It reports when streams begin and end.
 type frameGuard struct {
 	*tls.Conn
+	below   *conn
 	flooded func()
 	now     func() time.Time
 
@@ -92,26 +112,35 @@ type frameGuard struct {
 	at     time.Time // until when the seconds are credited
 	over   bool
 
-	out    frameScan    // of the writer, which is one at a time
+	out    frameScan    // of the writer, which is one at a time, as what follows
+	ended  []uint32     // streams that end with what is written
 	earned atomic.Int64 // by what was written, until the reader takes it
+	cut    atomic.Bool  // the reader is to end the connection: a malformed request above the limit of its peer was rejected
 }
 
 func newFrameGuard(c *tls.Conn, flooded func(), now func() time.Time) *frameGuard {
-	return &frameGuard{Conn: c, flooded: flooded, now: now, credit: maxCredit, at: now()}
+	return &frameGuard{Conn: c, below: below(c), flooded: flooded, now: now, credit: maxCredit, at: now()}
 }
 
 func (g *frameGuard) Read(b []byte) (int, error) {
-	if g.over {
+	if g.over || g.cut.Load() {
 		return 0, errFlood
 	}
 	n, err := g.Conn.Read(b)
-	g.in.follow(b[:n], func(kind byte, payload int) { g.credit -= costOf(kind, payload) })
+	g.in.follow(b[:n], func(f frame) {
+		g.credit -= costOf(f.kind, f.payload)
+		switch {
+		case f.kind == frameHeaders && !g.below.of.beginStream(g.below, f.stream):
+			g.over = true
+		case f.kind == frameReset:
+			g.below.of.endStreams(g.below, f.stream)
+		}
+	})
 	if g.credit < 0 {
 		g.refill()
 	}
-	g.credit = min(g.credit+g.earned.Swap(0), maxCredit)
-	if g.credit < 0 {
-		g.over = true
+	g.credit = min(g.credit+g.earned.Swap(0)-g.below.refused.Swap(0)*refusalCost, maxCredit)
+	if g.over = g.over || g.credit < 0; g.over {
 		callHook(g.flooded)
 		return 0, errFlood
 	}
@@ -128,9 +157,23 @@ func (g *frameGuard) refill() {
 
 func (g *frameGuard) Write(b []byte) (int, error) {
 	paid := int64(0)
-	g.out.follow(b, func(kind byte, payload int) { paid += payOf(kind, payload) })
+	g.out.follow(b, func(f frame) {
+		paid += payOf(f.kind, f.payload)
+		if f.endsStream() {
+			g.ended = append(g.ended, f.stream)
+		}
+	})
 	g.earned.Add(paid)
-	return g.Conn.Write(b)
+	n, err := g.Conn.Write(b)
+	if len(g.ended) > 0 {
+		for range g.below.of.answerStreams(g.below, g.ended...) {
+			if !g.below.reject() {
+				g.cut.Store(true) // no response to it says that the connection ends
+			}
+		}
+		g.ended = g.ended[:0]
+	}
+	return n, err
 }
 
 // costOf is what a frame of the client costs; negative: it pays. Frames of control cost more

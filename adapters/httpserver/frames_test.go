@@ -166,18 +166,19 @@ func TestFrameScan(t *testing.T) {
 		f.WriteDataPadded(1, false, []byte("abc"), make([]byte, 200)), f.WriteDataPadded(1, true, nil, nil), f.WritePing(false, [8]byte{}),
 		f.WriteRawFrame(http2.FrameData, http2.FlagDataPadded, 1, nil), f.WriteRawFrame(http2.FrameData, http2.FlagDataPadded, 1, []byte{9, 1}),
 		f.WriteWindowUpdate(0, 1), f.WriteContinuation(1, true, make([]byte, 1<<10)),
+		f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1<<31 - 1, EndStream: true}), f.WriteRSTStream(7, http2.ErrCodeCancel),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	const want = "4:6 0:0 0:300 0:3 0:0 6:8 0:0 0:0 8:4 9:1024 "
+	const want = "4:0:6:false 0:1:0:false 0:1:300:false 0:1:3:false 0:1:0:true 6:0:8:false 0:1:0:false 0:1:0:false 8:0:4:false 9:1:1024:false 1:2147483647:0:true 3:7:4:true "
 	for _, piece := range []int{1, 2, 7, 9, 10, 100, text.Len()} {
 		var s frameScan
 		got := ""
 		for rest := text.Bytes(); len(rest) > 0; {
 			n := min(piece, len(rest))
-			s.follow(rest[:n], func(kind byte, payload int) { got += fmt.Sprintf("%d:%d ", kind, payload) })
+			s.follow(rest[:n], func(f frame) { got += fmt.Sprintf("%d:%d:%d:%v ", f.kind, f.stream, f.payload, f.endsStream()) })
 			rest = rest[n:]
 		}
 		if got != want {

@@ -2,6 +2,7 @@ package httpserver
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -10,12 +11,12 @@ import (
 // reads them.
 var (
 	errTwice   = errors.New("it has both Content-Length and Transfer-Encoding, or one of them twice")
-	errLength  = errors.New("its Content-Length is no number")
+	errLength  = fmt.Errorf("its Content-Length is not a number of at most %d digits", maxLengthDigits)
 	errCoding  = errors.New("its Transfer-Encoding is not chunked, or its version has none")
 	errVersion = errors.New("its version is neither HTTP/1.1 nor HTTP/1.0")
-	errLine    = errors.New("a line of its header is no field")
-	errEnd     = errors.New("a line of it ends otherwise than by CR and LF, or has a byte that no line has")
-	errChunk   = errors.New("its chunks are none")
+	errLine    = errors.New("a line of its header is not a field")
+	errEnd     = errors.New("a line does not end with CR and LF, or has an invalid byte")
+	errChunk   = errors.New("its chunks are not valid")
 	errFields  = errors.New("it has too many fields")
 	errShort   = errors.New("it has no body, and a Content-Length")
 	errLong    = errors.New("it has a body, and a Content-Length of 0")

@@ -108,11 +108,12 @@ type guardKey struct{}
 
 type connKey struct{}
 
-// MarkAuthenticated records that a request had a valid API key: when a connection must be closed
-// for a new one, those without such a request are closed first.
+// MarkAuthenticated records that a request had a valid credential: when a connection must be
+// closed for a new one, those without such a request are closed first.
 func MarkAuthenticated(request context.Context) {
 	if c, ok := request.Value(connKey{}).(*conn); ok && !c.isAuthenticated.Load() {
 		c.isAuthenticated.Store(true)
+		c.of.keep(c)
 	}
 }
 

@@ -107,6 +107,7 @@ func (s *tlsListener) give(ctx context.Context, a arrival) bool {
 func (s *tlsListener) handshake(ctx context.Context, c *conn) {
 	c.isTLS = true
 	c.awaitsHeader.Store(false) // it may become an HTTP/2 connection
+	c.awaitStart(ctx.Done())
 	t := tls.Server(c, s.config)
 	limited, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -116,11 +117,13 @@ func (s *tlsListener) handshake(ctx context.Context, c *conn) {
 	}
 	if err != nil {
 		explain(err)
+		c.of.takeCredit(c)
 		_ = c.Close()
 		return
 	}
 	a := arrival{conn: t}
 	if t.ConnectionState().NegotiatedProtocol == "h2" {
+		c.hadRequest.Store(true)
 		c.noteReceived() // an HTTP/2 client sends its preface at once, and net/http accepts no wrapped tls.Conn
 		c.idle.Store(true)
 	} else {

@@ -29,7 +29,7 @@ type Config struct {
 	Address   string        // host:port, or unix:path
 	MaxConns  int           // connections
 	MaxHeader int           // bytes of a request header
-	Streams   int           // concurrent requests of one HTTP/2 connection; all connections together have MaxConns
+	Streams   int           // concurrent requests of one HTTP/2 connection; all connections together have MaxConns, and those of one peer its share of them
 	Window    int           // bytes that an HTTP/2 connection may send before they are read, at least 64 KiB
 	Header    time.Duration // to receive the header
 	Read      time.Duration // to receive the whole request, including the header
@@ -38,7 +38,11 @@ type Config struct {
 	Idle      time.Duration // of a connection without a request
 	Grace     time.Duration // after Stop: clients are asked to close, new requests are still served
 	Finish    time.Duration // after Stop: for requests in progress, including the grace
-	TLS       *TLS          // only for a TCP address; nil: no TLS
+	// KeyedFirst: at a limit, the connection that was accepted first of those that never had an
+	// authenticated request is closed for a new one, also during a request. So callers without a key,
+	// however many, cannot hold the listener. Otherwise a connection with a request is never closed.
+	KeyedFirst bool
+	TLS        *TLS // only for a TCP address; nil: no TLS
 }
 
 // Default returns the default limits and timeouts for an address.
@@ -55,13 +59,15 @@ type Hooks struct {
 	// PeerShare returns how many connections the peer at an address may have; 0 is as many as the
 	// listener. All addresses of a network /64 of IPv6 are one peer.
 	PeerShare        func(from netip.Addr) int
-	PeerRefused      func()                // a connection above the share of its peer was closed, because none of the peer was idle
-	IdleClosed       func(by ConnLimit)    // an idle connection was closed to make room for a new one
+	PeerRefused      func()                // a connection above the share of its peer was closed, because none of the peer was idle, or an HTTP/2 request above it was refused
+	IdleClosed       func(by ConnLimit)    // a connection was closed to make room for a new one or for an HTTP/2 request
 	Open             func(by int)          // the number of connections changed by 1 or -1
-	Stream           func(by int)          // the number of HTTP/2 requests in progress changed by 1 or -1
+	Stream           func(by int)          // the number of HTTP/2 requests changed
 	HandshakeDone    func(HandshakeResult) // a TLS handshake ended
 	AmbiguousRequest func()                // a request was rejected because its end is ambiguous
 	Flooded          func()                // an HTTP/2 connection was closed because its client sent too many frames without progress
+	RejectedFlood    func()                // a connection ends because its peer had too many rejected requests
+	Delayed          func()                // a new connection starts with a delay, because its peer had many rejected requests
 }
 
 // Server serves one handler at one address. Run may be called again after it failed: a port that the
@@ -77,8 +83,7 @@ type Server struct {
 	killed   sync.Once
 	ending   atomic.Bool
 	admitted *requestGroup
-	streams  atomic.Int64 // HTTP/2 requests in progress
-	bound    string       // the resolved Address
+	bound    string // the resolved Address
 	now      func() time.Time
 }
 
@@ -187,14 +192,17 @@ func (s *Server) server(whole context.Context) *http.Server {
 	}
 }
 
-// serverLog writes the messages of net/http: a panic as an error, everything else, which clients
-// can cause at will, at debug level.
+// serverLog writes the messages of net/http: a panic as an error, a failed accept, which is repeated after up to a
+// second, as a warning, everything else, which clients can cause at will, at debug level.
 type serverLog struct{ log *slog.Logger }
 
 func (l serverLog) Write(line []byte) (int, error) {
 	level, text := slog.LevelDebug, strings.TrimSuffix(string(line), "\n")
 	if strings.HasPrefix(text, "http: panic serving ") || strings.HasPrefix(text, "http2: panic serving ") {
 		level = slog.LevelError
+	}
+	if strings.HasPrefix(text, "http: Accept error: ") {
+		level = slog.LevelWarn
 	}
 	l.log.Log(context.Background(), level, text)
 	return len(line), nil
@@ -290,32 +298,39 @@ func (s *Server) closing(h http.Handler) http.Handler {
 		if s.admitted.enter() {
 			defer s.admitted.leave()
 		}
+		c, _ := r.Context().Value(connKey{}).(*conn)
+		if c != nil && !c.hadRequest.Load() {
+			c.hadRequest.Store(true)
+		}
 		if r.ProtoMajor == 2 {
-			defer s.stream(-1)
-			if s.stream(1) > int64(s.config.MaxConns) {
-				callHook(s.hooks.Refused)
-				panic(http.ErrAbortHandler) // a response could block on a client that does not read
+			if c != nil {
+				if !c.of.beginHandler(c) {
+					panic(http.ErrAbortHandler) // a response could block on a client that does not read
+				}
+				defer c.of.endHandler(c)
+				if c.closes.Load() {
+					panic(http.ErrAbortHandler) // it came behind the request that ends the connection
+				}
 			}
+			defer s.limitEnd(w)
 		}
 		if err := admit(r); err != nil {
 			callHook(s.hooks.AmbiguousRequest)
+			if c != nil {
+				c.of.takeCredit(c)
+			}
 			refuse(w, err)
 			return
 		}
-		if r.RequestURI == "*" && r.Method == http.MethodOptions {
-			w.Header()["Content-Length"] = []string{"0"} // it asks about the server, not about a resource
+		out := &responseWriter{ResponseWriter: w, ending: &s.ending, conn: c}
+		if r.RequestURI == "*" && r.Method == http.MethodOptions { // it asks about the server, not about a resource
+			MarkRejected(r.Context()) // no admission limits it, so it counts as a rejected request
+			out.announceEnd()
+			out.Header()["Content-Length"] = []string{"0"}
 			return
 		}
-		h.ServeHTTP(&responseWriter{ResponseWriter: w, ending: &s.ending}, r)
+		h.ServeHTTP(out, r)
 	})
-}
-
-// stream counts HTTP/2 requests in progress.
-func (s *Server) stream(by int) int64 {
-	if s.hooks.Stream != nil {
-		s.hooks.Stream(by)
-	}
-	return s.streams.Add(int64(by))
 }
 
 func callHook(hook func()) {
@@ -337,26 +352,38 @@ func refuse(w http.ResponseWriter, why error) {
 type responseWriter struct {
 	http.ResponseWriter
 	ending *atomic.Bool
+	conn   *conn // nil: the server does not know it
 	begun  bool
 }
 
 func (a *responseWriter) WriteHeader(status int) {
 	if status >= http.StatusOK { // else it is informational, and the final response follows
-		a.begin()
+		a.begin(status)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }
 
 func (a *responseWriter) Write(b []byte) (int, error) {
-	a.begin()
+	a.begin(http.StatusOK)
 	return a.ResponseWriter.Write(b)
 }
 
-func (a *responseWriter) begin() {
-	if !a.begun && a.ending.Load() {
-		a.Header()["Connection"] = []string{"close"}
+func (a *responseWriter) begin(status int) {
+	if a.begun {
+		return
 	}
 	a.begun = true
+	if a.conn != nil && status < http.StatusBadRequest {
+		a.conn.pay()
+	}
+	a.announceEnd()
+}
+
+// announceEnd says in the header that the connection ends with this response, if it does.
+func (a *responseWriter) announceEnd() {
+	if a.ending.Load() || a.conn != nil && a.conn.closes.Load() {
+		a.Header()["Connection"] = []string{"close"}
+	}
 }
 
 // Unwrap returns the wrapped writer to http.ResponseController.

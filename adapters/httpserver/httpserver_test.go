@@ -33,13 +33,15 @@ type running struct {
 	addr  net.Addr
 	ended chan error
 	open  atomic.Int64 // connections, as reported by the hook
+
+	streams atomic.Int64 // HTTP/2 requests, the same
 }
 
 func start(t *testing.T, c Config, h http.Handler, refused func()) *running {
 	t.Helper()
 	up := make(chan net.Addr, 1)
 	r := &running{ended: make(chan error, 1)}
-	s := New(c, h, Hooks{Listening: func(a net.Addr) { up <- a }, Refused: refused, Open: func(by int) { r.open.Add(int64(by)) }}, quietly)
+	s := New(c, h, Hooks{Listening: func(a net.Addr) { up <- a }, Refused: refused, Open: func(by int) { r.open.Add(int64(by)) }, Stream: func(by int) { r.streams.Add(int64(by)) }}, quietly)
 	r.Server = s
 	go func() { r.ended <- s.Run(context.Background()) }()
 	select {

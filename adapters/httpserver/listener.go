@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"macronode/core/rejection"
 )
 
 // Why a listener cannot be opened.
@@ -55,8 +57,12 @@ func (s *Server) listen(ctx context.Context) (*listener, error) {
 	if inner.Addr().Network() == "tcp" {
 		s.bound = inner.Addr().String()
 	}
-	l := newListener(inner, s.config.MaxConns)
-	l.hooks, l.crowd, l.now = s.hooks, crowdLog{log: s.log, address: s.bound}, s.now
+	l := newListener(inner, s.config.MaxConns, s.config.Streams)
+	l.hooks, l.now, l.keyedFirst = s.hooks, s.now, s.config.KeyedFirst
+	l.crowd = crowdLog{log: s.log, address: s.bound, text: "connection limit reached"}
+	l.crowdOfStreams = crowdLog{log: s.log, address: s.bound, text: "HTTP/2 request limit reached"}
+	l.crowdOfRejected = crowdLog{log: s.log, address: s.bound, text: "limit of rejected requests reached"}
+	l.began, l.maxDelay = s.now(), s.config.Header/2
 	return l, nil
 }
 
@@ -116,21 +122,31 @@ func abandoned(path string) error {
 	case errors.Is(err, syscall.EAGAIN): // its backlog is full
 		return ErrInUse
 	}
-	return fmt.Errorf("nobody can tell who listens there: %w", err)
+	return fmt.Errorf("cannot find out whether another process listens there: %w", err)
 }
 
 // A listener has a limited number of connections, and a list of them.
 type listener struct {
 	net.Listener
-	most  int
-	hooks Hooks
-	crowd crowdLog
-	now   func() time.Time
+	most    int // connections, and HTTP/2 requests of all of them
+	perConn int // HTTP/2 requests of one
+	hooks   Hooks
+	now     func() time.Time
 
-	mu       sync.Mutex // guards the fields up to over; never held while blocking
+	crowd, crowdOfStreams, crowdOfRejected crowdLog
+
+	keyedFirst bool          // see Config
+	began      time.Time     // the zero of instants
+	maxDelay   time.Duration // of a connection, so that its header is in time
+
+	mu       sync.Mutex // guards the fields up to hasEnded; never held while blocking
 	open     map[*conn]struct{}
+	accepted uint64               // connections that were let in
 	peers    map[netip.Addr]*peer // those that have connections
 	rest     restingConns
+	streams  int                // HTTP/2 requests, those of each peer within its share
+	large    map[*peer]struct{} // peers that have many
+	rejected rejection.Peers[netip.Addr]
 	drained  chan struct{} // closed when over is set and no connection is open
 	hasEnded bool          // no more connections are accepted
 
@@ -140,8 +156,9 @@ type listener struct {
 	leaving  atomic.Bool               // net/http shuts down: it sends a GOAWAY on each HTTP/2 connection
 }
 
-func newListener(inner net.Listener, most int) *listener {
-	return &listener{Listener: inner, most: most, open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer), rest: newResting(ConnLimitTotal), now: time.Now,
+func newListener(inner net.Listener, most, perConn int) *listener {
+	return &listener{Listener: inner, most: most, perConn: perConn, large: make(map[*peer]struct{}), open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer), rest: newResting(ConnLimitTotal), now: time.Now,
+		rejected: rejection.New[netip.Addr](), began: time.Now(), maxDelay: rejection.MaxDelay,
 		drained: make(chan struct{}), closed: make(chan struct{})}
 }
 
@@ -185,9 +202,13 @@ func (l *listener) add(c *conn) bool {
 	l.mu.Lock()
 	closed, by, ok := l.makeRoom(l.peers[c.peer], share)
 	if ok {
-		l.enter(c)
+		l.enter(c, share)
+		l.delay(c)
 	}
 	l.mu.Unlock()
+	if c.delay > 0 {
+		callHook(l.hooks.Delayed)
+	}
 	l.reportCrowd(c, closed, by, ok)
 	return ok
 }
@@ -208,7 +229,7 @@ func (l *listener) reportCrowd(c *conn, closed [2]*conn, by ConnLimit, ok bool) 
 	if n == 0 && ok {
 		return
 	}
-	l.crowd.note(time.Now(), c.peer, by, n)
+	l.crowd.note(time.Now(), c.peer, "listen."+by.String(), n)
 	switch {
 	case ok:
 	case by == ConnLimitPeer:
@@ -304,11 +325,22 @@ type conn struct {
 	rank            rank                     // its list when it has no request; guarded by of.mu
 	isAuthenticated atomic.Bool              // a request of it had a valid API key
 	readEnded       atomic.Bool              // nothing more can be read
+	yields          bool                     // gives way even during a request, and stays in the list of rankFresh; guarded by of.mu
+	streams         streams                  // guarded by of.mu
+	refused         atomic.Int64             // requests above a limit that its frameGuard has not charged for
+	holder          *peer                    // that of peer, which outlives its connections while it has requests; nil: none
+	accepted        uint64                   // its number among those that were let in
+	delay           time.Duration            // before its first read; 0: none is left
+	gone            chan struct{}            // closed with it; nil: it has no delay
+	hadRequest      atomic.Bool              // a request of it was complete, or it is of HTTP/2
+	closes          atomic.Bool              // it ends with the next response: a request above the limit of its peer was rejected
+	paid            atomic.Int32             // rejected requests that take no credit of the peer
 	gotGoAway       atomic.Bool              // something was sent on it since of.leaving: the GOAWAY, if it has no request
 	once            sync.Once
 }
 
 func (c *conn) Read(b []byte) (int, error) {
+	c.awaitStart(nil)
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.hasHeaderPart.Load() {
 		c.headerBegan.CompareAndSwap(0, c.of.now().UnixNano())
@@ -358,7 +390,15 @@ func (c *conn) noteReceived() {
 
 func (c *conn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { c.of.remove(c) })
+	c.once.Do(func() {
+		if c.gone != nil {
+			close(c.gone)
+		}
+		if c.hasReceived.Load() && !c.hadRequest.Load() {
+			c.of.takeCredit(c) // net/http has rejected what was received
+		}
+		c.of.remove(c)
+	})
 	return err
 }
 

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,8 +19,11 @@ func (nullConn) Close() error { return nil }
 // connModel is a listener's connections, in the order in which they became idle or busy.
 type connModel struct {
 	most, share int
+	keyedFirst  bool
 	open        []*conn
-	busy, done  map[*conn]bool // done: had a request
+	accepted    []*conn            // in this order
+	busy, done  map[*conn]bool     // done: had a request
+	shares      map[netip.Addr]int // of each peer when its last connection was let in
 }
 
 // makesRoom returns the connections that give way to a new one, and whether it is let in.
@@ -34,6 +38,11 @@ func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
 		return n
 	}
 	oldest := func(of func(*conn) bool) bool { // those without a request yet give way first
+		if i := slices.IndexFunc(m.accepted, func(c *conn) bool { return slices.Contains(m.open, c) && !c.isAuthenticated.Load() && of(c) }); m.keyedFirst && i >= 0 {
+			gone = append(gone, m.accepted[i])
+			m.open = slices.DeleteFunc(m.open, func(c *conn) bool { return c == m.accepted[i] })
+			return true
+		}
 		at := slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && !m.done[c] && of(c) })
 		if at < 0 {
 			at = slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && !c.isAuthenticated.Load() && of(c) })
@@ -58,19 +67,42 @@ func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
 	case len(m.open) < m.most:
 		return nil, true
 	}
-	return gone, oldest(func(*conn) bool { return true })
+	if oldest(func(*conn) bool { return true }) {
+		return gone, true
+	}
+	has := map[netip.Addr]int{}
+	for _, c := range m.open {
+		if c.peer.IsValid() && m.shares[c.peer] > 0 {
+			has[c.peer]++
+		}
+	}
+	most := max(2, m.most/32)
+	for _, n := range has {
+		most = max(most, n)
+	}
+	at := slices.IndexFunc(m.accepted, func(c *conn) bool {
+		return slices.Contains(m.open, c) && has[c.peer] == most && !c.isAuthenticated.Load()
+	})
+	if from.IsValid() && count() >= max(2, m.most/32) || at < 0 {
+		return nil, false
+	}
+	m.open = slices.DeleteFunc(m.open, func(c *conn) bool { return c == m.accepted[at] })
+	return append(gone, m.accepted[at]), true
 }
 
 // TestConnectionsAgreeWithModel compares the listener with a model: never more connections are open than allowed,
 // in total and per peer. One that has not had a request yet is closed first, then the longest idle one,
-// then one that had a valid API key. Each is counted once when it opens and once when it closes.
+// then one that had a valid API key. With KeyedFirst, the one accepted first of those without a key
+// is closed first, busy or not. Each is counted once when it opens and once when it closes.
 func TestConnectionsAgreeWithModel(t *testing.T) {
 	saw := map[string]int{}
 	shares := []int{1, 1, 1, 2, 3, 0} // mostly so few that a peer reaches them
 	rapid.Check(t, func(t *rapid.T) {
 		reported, byPeer, byAll, noPeer, noAll := 0, 0, 0, 0, 0
-		m := &connModel{most: rapid.IntRange(1, 6).Draw(t, "most"), share: rapid.SampledFrom(shares).Draw(t, "share"), busy: map[*conn]bool{}, done: map[*conn]bool{}}
-		l := newListener(nil, m.most)
+		m := &connModel{most: rapid.IntRange(1, 6).Draw(t, "most"), share: rapid.SampledFrom(shares).Draw(t, "share"), busy: map[*conn]bool{}, done: map[*conn]bool{}, shares: map[netip.Addr]int{}}
+		m.keyedFirst = rapid.Bool().Draw(t, "keyed first")
+		l := newListener(nil, m.most, 1)
+		l.keyedFirst = m.keyedFirst
 		l.hooks = Hooks{Open: func(by int) { reported += by }, PeerShare: func(netip.Addr) int { return m.share },
 			Refused: func() { noAll++ }, PeerRefused: func() { noPeer++ }, IdleClosed: func(by ConnLimit) {
 				if by == ConnLimitPeer {
@@ -95,7 +127,7 @@ func TestConnectionsAgreeWithModel(t *testing.T) {
 					}
 				}
 				if in {
-					m.open = append(m.open, c)
+					m.open, m.accepted, m.shares[c.peer] = append(m.open, c), append(m.accepted, c), m.share
 					if rapid.Bool().Draw(t, "request at once") {
 						m.busy[c], m.done[c] = true, true
 						c.turns(http.StateActive)
@@ -113,7 +145,7 @@ func TestConnectionsAgreeWithModel(t *testing.T) {
 				if m.busy[c] {
 					is = http.StateIdle
 					if rapid.Bool().Draw(t, "had a key") {
-						c.isAuthenticated.Store(true)
+						MarkAuthenticated(context.WithValue(context.Background(), connKey{}, c))
 					}
 					m.open = append(slices.Delete(m.open, i, i+1), c)
 				}

@@ -24,8 +24,10 @@ func (b ConnLimit) String() string {
 
 // peer is the state of one peer that has connections.
 type peer struct {
-	open int
-	rest restingConns
+	open    int
+	streams int // HTTP/2 requests
+	share   int // when the last connection was let in; 0: it has no limit
+	rest    restingConns
 }
 
 // A rank orders the connections without a request at work: the first ones give way first.
@@ -75,7 +77,7 @@ func (r *restingConns) givesWay(now time.Time) *conn {
 // isNew reports whether a connection that has not completed a header was accepted within headerGrace.
 func (c *conn) isNew(now time.Time) bool {
 	began := c.headerBegan.Load()
-	return !c.readEnded.Load() && began > 0 && now.Sub(time.Unix(0, began)) < headerGrace
+	return !c.yields && !c.readEnded.Load() && began > 0 && now.Sub(time.Unix(0, began)) < headerGrace
 }
 
 // addressOf returns the address of the other side of a connection. It is not valid if there is
@@ -166,7 +168,7 @@ func (l *idleList) oldest(now time.Time) *conn {
 // mayGiveWay reports whether nothing has been received on a resting connection since it came or since
 // its last request, or whether a handshake or header that has begun is overdue.
 func (c *conn) mayGiveWay(now time.Time) bool {
-	if c.readEnded.Load() || !c.hasHeaderPart.Load() && !unread(c.Conn) {
+	if c.yields || c.readEnded.Load() || !c.hasHeaderPart.Load() && !unread(c.Conn) {
 		return true
 	}
 	began := c.headerBegan.Load()
@@ -174,7 +176,8 @@ func (c *conn) mayGiveWay(now time.Time) bool {
 }
 
 // makeRoom closes resting connections if one more of a peer would be too many: those of the peer
-// itself if it has its share, else one of all. A connection with a request at work is never closed.
+// itself if it has its share, else one of all. A connection with a request at work is closed only for one
+// of a peer that has not many: see crowded.
 // It returns those to be closed, and the bound that refuses the new one. The caller holds l.mu.
 func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by ConnLimit, ok bool) {
 	from := &l.rest
@@ -192,13 +195,48 @@ func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by ConnLimit,
 			l.forget(closed[i])
 		}
 	}
+	if closed[0] == nil && by == ConnLimitTotal && (of == nil || of.open < l.many()) {
+		if closed[0] = l.crowded(); closed[0] != nil {
+			l.forget(closed[0])
+		}
+	}
 	return closed, by, closed[0] != nil
 }
 
+// manyParts is how many parts the connections of a listener have, of which a peer that has many holds one or more.
+const manyParts = 32
+
+// many returns how many connections are many for one peer.
+func (l *listener) many() int { return max(2, l.most/manyParts) }
+
+// crowded returns the connection to close for one of a peer that has not many, if every connection has a request: of the peer that has the
+// most, if those are many, the one accepted first of those that never had an authenticated request; nil: there is none. So a few
+// peers cannot hold all connections with requests that last. Peers without a limit are spared. The caller holds l.mu.
+func (l *listener) crowded() (first *conn) {
+	most := l.many()
+	for _, p := range l.peers {
+		if p.share > 0 {
+			most = max(most, p.open)
+		}
+	}
+	for c := range l.open {
+		p := l.peers[c.peer]
+		if p == nil || p.share == 0 || p.open < most || c.isAuthenticated.Load() {
+			continue
+		}
+		if first == nil || c.accepted < first.accepted {
+			first = c
+		}
+	}
+	return first
+}
+
 // enter counts a connection, which has not completed a header. The caller holds l.mu.
-func (l *listener) enter(c *conn) {
+func (l *listener) enter(c *conn, share int) {
 	l.open[c] = struct{}{}
-	c.rank = rankFresh
+	l.accepted++
+	c.accepted = l.accepted
+	c.rank, c.yields = rankFresh, l.keyedFirst
 	if c.peer.IsValid() {
 		of := l.peers[c.peer]
 		if of == nil {
@@ -206,6 +244,10 @@ func (l *listener) enter(c *conn) {
 			l.peers[c.peer] = of
 		}
 		of.open++
+		c.holder = of
+		l.streams -= l.within(of)
+		of.share = share
+		l.streams += l.within(of)
 		of.rest.list(c).push(c)
 	}
 	l.rest.list(c).push(c)
@@ -221,10 +263,11 @@ func (l *listener) forget(c *conn) {
 	l.rest.list(c).remove(c)
 	if of := l.peers[c.peer]; of != nil {
 		of.rest.list(c).remove(c)
-		if of.open--; of.open == 0 {
-			delete(l.peers, c.peer)
-		}
+		of.open--
+		l.leaves(c.peer, of)
 	}
+	c.streams.open = nil
+	l.recount(c)
 	l.tell(-1)
 }
 
@@ -232,18 +275,14 @@ func (l *listener) forget(c *conn) {
 func (l *listener) becomes(c *conn, idle bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, open := l.open[c]; !open {
+	if _, open := l.open[c]; !open || c.yields {
+		return
+	}
+	if !idle {
+		l.works(c)
 		return
 	}
 	of := l.peers[c.peer]
-	if !idle {
-		l.rest.list(c).remove(c)
-		if of != nil {
-			of.rest.list(c).remove(c)
-		}
-		c.rank = rankIdle // its first header is complete
-		return
-	}
 	if c.rank == rankIdle && c.isAuthenticated.Load() && !c.links[ConnLimitTotal].in {
 		c.rank = rankKeyed
 	}
@@ -253,12 +292,34 @@ func (l *listener) becomes(c *conn, idle bool) {
 	}
 }
 
+// works takes a connection with a request from the lists of those that may be closed. The caller
+// holds l.mu.
+func (l *listener) works(c *conn) {
+	l.rest.list(c).remove(c)
+	if of := l.peers[c.peer]; of != nil {
+		of.rest.list(c).remove(c)
+	}
+	c.rank = rankIdle // its first header is complete
+}
+
+// keep notes that a connection has a request with a valid credential: it does not give way during
+// a request any more.
+func (l *listener) keep(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, open := l.open[c]; open && c.yields {
+		c.yields = false
+		l.works(c)
+	}
+}
+
 // crowdPause is the least time between two log lines about connections that were too many.
 const crowdPause = 10 * time.Second
 
-// crowdLog logs connections that were too many, a line for many of them.
+// crowdLog logs connections or HTTP/2 requests that were too many, a line for many of them.
 type crowdLog struct {
 	log     *slog.Logger
+	text    string
 	address string
 
 	mu      sync.Mutex
@@ -267,8 +328,8 @@ type crowdLog struct {
 	refused int
 }
 
-// note counts idle connections that were closed for a new one, or the new one that was refused.
-func (g *crowdLog) note(now time.Time, from netip.Addr, by ConnLimit, closed int) {
+// note counts connections that were closed for something new, or the new one that was refused.
+func (g *crowdLog) note(now time.Time, from netip.Addr, limit string, closed int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed += closed; closed == 0 {
@@ -281,6 +342,6 @@ func (g *crowdLog) note(now time.Time, from netip.Addr, by ConnLimit, closed int
 	if from.IsValid() {
 		of = from.String()
 	}
-	g.log.Warn("connection limit reached", "address", g.address, "limit", "listen."+by.String(), "peer", of, "idle_closed", g.closed, "refused", g.refused)
+	g.log.Warn(g.text, "address", g.address, "limit", limit, "peer", of, "idle_closed", g.closed, "refused", g.refused)
 	g.next, g.closed, g.refused = now.Add(crowdPause), 0, 0
 }

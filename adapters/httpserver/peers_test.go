@@ -53,7 +53,7 @@ func (l *lockedText) String() string {
 	return l.b.String()
 }
 
-func startCrowded(t *testing.T, c Config, share int, h http.Handler) *crowded {
+func startCrowded(t *testing.T, c Config, share int, h http.Handler, changes ...func(*crowded)) *crowded {
 	t.Helper()
 	k := &crowded{running: &running{ended: make(chan error, 1)}, log: new(lockedText)}
 	up := make(chan net.Addr, 1)
@@ -67,6 +67,9 @@ func startCrowded(t *testing.T, c Config, share int, h http.Handler) *crowded {
 		Refused: func() { k.refused.Add(1) }, PeerRefused: func() { k.byPeer.Add(1) }, IdleClosed: func(by ConnLimit) { k.closed[by].Add(1) }},
 		slog.New(slog.NewTextHandler(k.log, nil)))
 	k.now = func() time.Time { return time.Now().Add(time.Duration(k.later.Load())) }
+	for _, change := range changes {
+		change(k)
+	}
 	go func() { k.ended <- k.Run(context.Background()) }()
 	select {
 	case k.addr = <-up:
@@ -189,7 +192,7 @@ func TestCrowdLogIsOneLineForMany(t *testing.T) {
 	g := crowdLog{log: slog.New(slog.NewTextHandler(&b, nil)), address: "a"}
 	at, from := time.Unix(1000, 0), netip.MustParseAddr("10.0.0.1")
 	for i := range 100 {
-		g.note(at.Add(time.Duration(i)*crowdPause/50), from, ConnLimitPeer, i%2)
+		g.note(at.Add(time.Duration(i)*crowdPause/50), from, "listen.max_conns_per_peer", i%2)
 	}
 	if n := strings.Count(b.String(), "\n"); n != 2 || !strings.Contains(b.String(), "idle_closed=25 refused=25") {
 		t.Errorf("%d lines:\n%s", n, &b)

@@ -463,7 +463,7 @@ func testListener(t *testing.T, most int) (l *listener, address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = inner.Close() })
-	return newListener(inner, most), inner.Addr().String()
+	return newListener(inner, most, 1), inner.Addr().String()
 }
 
 // TestSilentNewConnectionIsAwaited: a new connection without data is awaited as long as the

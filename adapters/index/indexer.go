@@ -69,6 +69,12 @@ type shut struct{}
 func (shut) Error() string     { return "index: not running" }
 func (shut) Unavailable() bool { return true }
 
+// Limits of Limits.Files.
+const (
+	MaxFiles = 256
+	MinFiles = 74 // the engine keeps 64 tables open, and 10 other files
+)
+
 // Limits are the sizes of an index. Zero means the default.
 type Limits struct {
 	Frames    int           // frames of a tail before it is written: 200,000
@@ -79,7 +85,7 @@ type Limits struct {
 	Ring      int           // offered frames that are not folded: 8,192
 	RingBytes int64         // of their bodies: 16 MiB
 	Cache     int64         // bytes of cached tables: 64 MiB
-	Files     int           // open files: 256
+	Files     int           // open tables: MaxFiles, at least MinFiles
 	Waiters   int           // readers in Await: 256
 	Page      int           // rows of one answer: 1,000
 }
@@ -93,7 +99,7 @@ func (l Limits) withDefaults() Limits {
 	l.Ring = or(l.Ring, 8192)
 	l.RingBytes = or(l.RingBytes, 16<<20)
 	l.Cache = or(l.Cache, 64<<20)
-	l.Files = or(l.Files, 256)
+	l.Files = or(l.Files, MaxFiles)
 	l.Waiters = or(l.Waiters, 256)
 	l.Page = or(l.Page, 1000)
 	return l

@@ -76,7 +76,7 @@ func (x *Indexer) Slices(t types.Tenant, in accounting.SliceRange, each func(acc
 				skip = sliceKey(nil, t, s.Dimension, in.From, 0)[len(stem):]
 			case s.Window.From >= in.To:
 				skip = append(bytes.Clone(s.Dimension), 1)
-			case s.LSN <= in.Upto && !each(s):
+			case in.InTime(&s) && !each(s):
 				return false
 			}
 			return true

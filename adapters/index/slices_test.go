@@ -120,9 +120,13 @@ func (u *usage) compare(t tb, x *index.Indexer) {
 				in.From, in.To = in.From-in.From%60_000, in.To-in.To%60_000
 			}
 		}
+		if u.pick(3) == 0 && len(u.slices) > 0 {
+			in.AsOf = u.slices[u.pick(len(u.slices))].Due - types.Time(u.pick(2))
+		}
 		var want []accounting.SealedSlice
 		for _, s := range u.slices {
-			if (len(in.Dimension) == 0 || bytes.Equal(in.Dimension, s.Dimension)) && s.Window.From >= in.From && s.Window.From < in.To && s.LSN <= in.Upto {
+			if (len(in.Dimension) == 0 || bytes.Equal(in.Dimension, s.Dimension)) && s.Window.From >= in.From && s.Window.From < in.To && s.LSN <= in.Upto &&
+				(in.AsOf == 0 || s.Due <= in.AsOf) {
 				want = append(want, s)
 			}
 		}

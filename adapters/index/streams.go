@@ -49,6 +49,16 @@ func (x *Indexer) Streams(each func(Stream) bool) error {
 	return v.close()
 }
 
+// JournalAt returns the journal that wrote a frame: one that was restored has another ID for its own frames only.
+func (x *Indexer) JournalAt(frame types.LSN) (types.JournalID, error) {
+	v, err := x.view()
+	if err != nil {
+		return 0, err
+	}
+	journal := v.mark.lives.of(frame)
+	return journal, v.close()
+}
+
 // SliceAt returns a slice of a stream; false if the index has no such slice. Its texts stay valid.
 func (x *Indexer) SliceAt(t types.Tenant, dimension string, seq uint64) (s accounting.SealedSlice, ok bool, err error) {
 	v, err := x.view()

@@ -6,6 +6,7 @@
 package inflate
 
 import (
+	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -34,6 +35,11 @@ var (
 type Limits struct {
 	Most   int64  // most output bytes; 0 or more than Most means Most
 	Window uint64 // largest zstd window in bytes, which is memory; a larger one is ErrLarge
+}
+
+// Describe says in a sentence what ErrLarge means, with a most of output bytes and MaxWindow.
+func Describe(most int) string {
+	return fmt.Sprintf("A body with a Content-Encoding has at most %d times the compressed bytes and %d more, at most %d, and a zstd window of at most %d bytes.", Ratio, Free, most, MaxWindow)
 }
 
 // A Coding is the compression of a body.
@@ -94,6 +100,15 @@ func New(from io.Reader, of Coding, l Limits) *Reader {
 		l.Most = Most
 	}
 	return &Reader{from: source{Reader: from}, of: of, limit: l}
+}
+
+// FromMemory returns a Reader of data that is in memory, with at most most output bytes: a power of two from 128 KiB. It accepts zstd
+// windows up to MaxWindow, and uses no more memory for one than most. It may change packed.
+func FromMemory(packed []byte, of Coding, most uint64) *Reader {
+	if of == Zstd {
+		lowerWindows(packed, most)
+	}
+	return New(bytes.NewReader(packed), of, Limits{Most: int64(most), Window: most})
 }
 
 // Read returns decompressed bytes, within the limits.

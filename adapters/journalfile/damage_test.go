@@ -205,7 +205,7 @@ func TestDamageBetweenSegments(t *testing.T) {
 		{"empty", func(m map[string][]byte) { m["00000003.seg"] = nil },
 			journalfile.Damage{Segment: "00000003.seg", From: 5, To: 5}},
 		{"missing", func(m map[string][]byte) { delete(m, "00000002.seg") },
-			journalfile.Damage{Segment: first, Offset: int64(len(segments[first])), From: 3, To: 4}},
+			journalfile.Damage{Segment: "00000002.seg", From: 3, To: 4}},
 		{"the first missing", func(m map[string][]byte) { delete(m, first) },
 			journalfile.Damage{Segment: "00000002.seg", From: 1, To: 2}},
 		{"twice", func(m map[string][]byte) { m["00000003.seg"] = short },

@@ -3,6 +3,8 @@ package journalfile
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"macronode/core/event"
@@ -47,6 +49,20 @@ func (d *Damage) Error() string {
 // Is reports that a Damage is ErrDamaged.
 func (d *Damage) Is(target error) bool { return target == ErrDamaged }
 
+// endsEarly sets what is missing where a segment has no more data: the segment after it if that is gone. Nothing
+// shows whether the last segment had a successor: its removal leaves no other trace.
+func (d *Damage) endsEarly(gap string, isLast bool) {
+	switch {
+	case gap != "":
+		d.Segment, d.Offset, d.Why = gap, 0, absent
+	case isLast:
+		number, _ := strconv.ParseUint(strings.TrimSuffix(d.Segment, suffix), 10, 32)
+		d.Why = "the data ends here: the end of this segment or " + segmentName(uint32(number)+1) + " is missing"
+	default:
+		d.Why = "the data ends here"
+	}
+}
+
 // Error is a failure of the disk. After it, the journal rejects writes.
 type Error struct {
 	Fault event.Fault
@@ -79,3 +95,6 @@ func failing(fault event.Fault, doing string, err error) error {
 
 // missing is why a journal cannot be read from its first frame.
 const missing = "segments before it are missing, here and in the archive, where one is named (journal.archive)"
+
+// absent is why the frames of a segment cannot be read that is not there, although those before and after it are.
+const absent = "it is missing, here and in the archive, where one is named (journal.archive)"

@@ -111,7 +111,7 @@ func TestForgedItemsAreRejected(t *testing.T) {
 		{"a segment that follows another", whole, func(f *forge) { f.prev[0]++; f.start(3, 2, 5) }, "at byte 0, frames @3 to @3: it does not follow the segment before it"},
 		{"a segment begun too early", whole, func(f *forge) { f.start(3, 1, 5) }, "at byte 0, frames @3 to @3: it began before its predecessor was durable"},
 		{"a segment start that claims missing frames durable", whole, func(f *forge) { f.start(3, 4, 5); f.batch(2, 5, 3, forged, 1); f.frames(3) },
-			"at byte 200, frames @4 to @4: the data ends here"},
+			"at byte 200, frames @4 to @4: the data ends here: the end of this segment or 00000003.seg is missing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &forge{}

@@ -34,7 +34,7 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 		if n.last = i == len(row)-1; !n.last && row[i+1].first > 0 {
 			end = row[i+1].first
 		}
-		n.bound = n.limit(row, i)
+		n.bound, n.gap = n.limit(row, i), gap(row, i)
 		if err := n.segment(p, end); err != nil {
 			return n.found, err
 		}
@@ -52,10 +52,11 @@ type inspection struct {
 	damaged func(*Damage) error
 
 	found  Found
-	rooted bool  // found.Root is that of the frame found.Last
-	whole  bool  // the frame found.Last can be read
-	last   bool  // this is the last segment
-	bound  bound // of the segment
+	rooted bool   // found.Root is that of the frame found.Last
+	whole  bool   // the frame found.Last can be read
+	last   bool   // this is the last segment
+	bound  bound  // of the segment
+	gap    string // the segment that is missing after this one; empty: none is
 	done   int64
 }
 
@@ -170,13 +171,21 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 			n.tell(p.name, off)
 		}
 	}
+	spent, err := p.spent(off)
+	if err != nil {
+		return err
+	}
 	if f.Last+1 < end && end != unlimited {
-		return n.lost(p.name, off, end-1, "invalid checksum or structure, or the data ends here")
+		d := Damage{Segment: p.name, Offset: off, Why: "invalid checksum or structure"}
+		if spent == 0 {
+			d.endsEarly(n.gap, n.last)
+		}
+		return n.lost(d.Segment, d.Offset, end-1, d.Why)
 	}
 	if n.last {
-		f.CutBytes, err = p.spent(off)
+		f.CutBytes = spent
 	}
-	return err
+	return nil
 }
 
 // proved returns the end of a segment as proved by its batches; for the last one, by everything

@@ -212,3 +212,46 @@ func TestStaleFrameIsNotReturned(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingSegmentIsNamed: the file to put back is the one that is not there, also behind a segment that ends in
+// space that was made ahead. Nothing shows whether there was a segment after the last one: the reason names it.
+func TestMissingSegmentIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		roll  int64 // of each segment; with a long one, each of the four is of another start, which writes the last batch again
+		lost  string
+		known types.LSN
+		want  string
+	}{
+		"in the middle":       {startSize + 1, "00000002.seg", 0, "00000002.seg 0 @3-@4 it is missing, here"},
+		"behind unused space": {1 << 20, "00000002.seg", 0, "00000002.seg 0 @5-@6 it is missing, here"},
+		"the last one":        {1 << 20, "00000004.seg", 16, "00000003.seg 668 @13-@16 the data ends here: the end of this segment or 00000004.seg is missing"},
+	} {
+		d := world.NewDisk()
+		j, _, err := journalfile.Recover(d, ours, nil)
+		must(t, err)
+		for n := range 4 {
+			if j.Roll = c.roll; n > 0 && c.roll > startSize+1 {
+				must(t, j.Close())
+				j, _, err = journalfile.Recover(d, ours, nil)
+				must(t, err)
+			}
+			add(t, j, 2)
+			if c.roll > startSize+1 {
+				add(t, j, 2)
+			}
+		}
+		must(t, d.Remove(c.lost))
+		var named []string
+		_, err = journalfile.Reading{Known: c.known}.Inspect(d, func(lost *journalfile.Damage) error {
+			named = append(named, fmt.Sprintf("%s %d %v-%v %s", lost.Segment, lost.Offset, lost.From, lost.To, lost.Why))
+			return nil
+		})
+		if err != nil || len(named) != 1 || !strings.HasPrefix(named[0], c.want) {
+			t.Errorf("%s: %q, %v, want %q", name, named, err, c.want)
+		}
+		_, err = journalfile.Reading{Known: c.known}.Scan(d)
+		if damage := (*journalfile.Damage)(nil); !errors.As(err, &damage) || !strings.HasPrefix(fmt.Sprintf("%s %d %v-%v %s", damage.Segment, damage.Offset, damage.From, damage.To, damage.Why), c.want) {
+			t.Errorf("%s: read: %v, want %q", name, err, c.want)
+		}
+	}
+}

@@ -24,6 +24,30 @@ type part struct {
 
 func segmentName(number uint32) string { return fmt.Sprintf("%08d%s", number, suffix) }
 
+// gap returns the name of the segment that is missing after the n-th; empty if none is.
+func gap(row []part, n int) string {
+	if n+1 < len(row) && row[n+1].number > row[n].number+1 {
+		return segmentName(row[n].number + 1)
+	}
+	return ""
+}
+
+// lacking returns how many segments before the last one are not there, and the name of the first of them. Segments
+// are numbered from 1 without gaps.
+func lacking(row []part) (n int, first string) {
+	next := uint32(1)
+	for _, p := range row {
+		if p.number > next {
+			if n == 0 {
+				first = segmentName(next)
+			}
+			n += int(p.number - next)
+		}
+		next = p.number + 1
+	}
+	return n, first
+}
+
 // list returns the segments in order, by name only, and the segments without a name that are left
 // over.
 func list(fsys fs.FS) (row []part, leftovers []string, err error) {
@@ -151,12 +175,20 @@ func (p part) marks(pane *pane) (known types.LSN, err error) {
 // ID returns the journal ID of the segments in a directory; 0 if none has a valid start.
 func ID(fsys fs.FS) (types.JournalID, error) {
 	row, _, err := list(fsys)
-	for n := len(row) - 1; n >= 0 && err == nil; n-- {
-		if err = row[n].survey(fsys); err == nil && row[n].whole {
-			return row[n].start.journal, nil
-		}
+	if err != nil {
+		return 0, err
 	}
-	return 0, err
+	p, err := newestWhole(row, fsys)
+	if err != nil || p == nil {
+		return 0, err
+	}
+	return p.start.journal, nil
+}
+
+// IsEmpty reports whether a directory has no segment.
+func IsEmpty(fsys fs.FS) (bool, error) {
+	row, _, err := list(fsys)
+	return len(row) == 0, err
 }
 
 // Behind returns the names of the segments in a directory whose frames are all ≤ lsn and which

@@ -28,6 +28,8 @@ type Found struct {
 	Segments       int         // number of segments
 	Bytes          int64       // of those that were read
 	Rebuilt        int         // number of invalid batch headers that were rebuilt from their frames
+	Missing        int         // number of segments that are not there although a later one is
+	FirstMissing   string      // the first of them; empty: none
 }
 
 // Progress is the progress of a scan.
@@ -66,6 +68,7 @@ type scan struct {
 	done   int64           // bytes of earlier segments
 	passed int64           // bytes visited
 	last   bool            // the segment is the last one
+	gap    string          // the segment that is missing after it; empty: none is
 	on     bool            // something was read, or its position found: the next item must follow
 
 	scratch []byte
@@ -78,6 +81,7 @@ func (s *scan) run() (leftovers []string, err error) {
 		return nil, err
 	}
 	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto)
+	s.found.Missing, s.found.FirstMissing = lacking(row)
 	if len(row) == 0 && s.From.LSN == 0 && s.found.Known > 0 {
 		s.found.Damaged = true
 		return nil, &Damage{segmentName(1), 0, 1, s.found.Known, "no segment is there"}
@@ -95,7 +99,7 @@ func (s *scan) run() (leftovers []string, err error) {
 		}
 	}
 	for n := at; n < len(row) && !s.over(); n++ {
-		s.last = n == len(row)-1
+		s.last, s.gap = n == len(row)-1, gap(row, n)
 		if err := s.segment(row[n], off, ends(row, n)); err != nil {
 			if s.found.Damaged = errors.Is(err, ErrDamaged); s.found.Damaged {
 				err = errors.Join(err, s.surveyBehindDamage(row[n:]))
@@ -338,11 +342,12 @@ func (s *scan) stop(p *pane, off int64, end types.LSN, why string) error {
 	if err != nil {
 		return err
 	}
-	if spent == 0 {
-		why = "the data ends here"
-	}
 	if upto > last {
-		return &Damage{p.name, off, last + 1, upto, why}
+		d := &Damage{p.name, off, last + 1, upto, why}
+		if spent == 0 {
+			d.endsEarly(s.gap, s.last)
+		}
+		return d
 	}
 	s.found.CutBytes += spent
 	s.tell(p.name, p.size)

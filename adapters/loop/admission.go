@@ -23,15 +23,23 @@ type admissionSlot struct {
 	mu          sync.Mutex // of this slot only; never held while blocking
 	generation  uint32
 	isAbandoned bool // the caller does not wait for the decision
+	isAdmitted  bool // the decision was that it has a permit
+	isLost      bool // its permit was taken since
 	awaitsBytes bool // a decision on reserved bytes is outstanding
+	isReserved  bool // it is, or ReserveBytes has not returned it yet
 	isFinished  bool
 	class       types.Class
+	holder      Holder // of the permit; nil: it need not hear that the permit is lost
 	admit       event.Admit
 	reserve     event.ReserveBytes
 	finish      event.Finish
 	decisions   chan event.Decision
 	turn        chan struct{} // serialises the callers of ReserveBytes: both bodies of a request may reserve
 }
+
+// A Holder is a request that has a permit. LosePermit says that it has none any more, and why: it is to end soon. It is called at
+// most once, on a goroutine of its own, and perhaps after Finish.
+type Holder = interface{ LosePermit(why event.RejectReason) }
 
 // NewAdmission returns an admission with its own rings, for simulators without goroutines: Enter, PollDecision,
 // Abandon, Reserve and PollReserved are the steps of a caller; NextEvent, FreeFinished and Deliver are those of
@@ -52,10 +60,10 @@ func newAdmission(d ClassLimits, rings *[types.NumClasses]chan event.Event) *Adm
 	return g
 }
 
-// Admit requests a permit and waits for the decision. An admitted request has it until Finish. ok is false if
-// there is no slot or ctx ends first; then Finish must not be called.
-func (g *Admission) Admit(ctx context.Context, in event.Admit) (v event.Decision, ok bool) {
-	at, ok := g.Enter(in)
+// Admit requests a permit for holder, which may be nil, and waits for the decision. An admitted request has it until Finish. ok is
+// false if there is no slot or ctx ends first; then Finish must not be called.
+func (g *Admission) Admit(ctx context.Context, in event.Admit, holder Holder) (v event.Decision, ok bool) {
+	at, ok := g.enter(in, holder)
 	if !ok {
 		return v, false
 	}
@@ -71,7 +79,9 @@ func (g *Admission) Admit(ctx context.Context, in event.Admit) (v event.Decision
 
 // Enter takes a slot and sends the request; ok is false if there is none. Then the caller calls PollDecision until
 // the decision is there, or Abandon.
-func (g *Admission) Enter(in event.Admit) (at uint32, ok bool) {
+func (g *Admission) Enter(in event.Admit) (at uint32, ok bool) { return g.enter(in, nil) }
+
+func (g *Admission) enter(in event.Admit, holder Holder) (at uint32, ok bool) {
 	select {
 	case at = <-g.free[in.Class]:
 	default:
@@ -80,7 +90,8 @@ func (g *Admission) Enter(in event.Admit) (at uint32, ok bool) {
 	p := &g.slots[at]
 	p.mu.Lock()
 	p.generation++
-	p.isAbandoned, p.awaitsBytes, p.isFinished, p.class, p.admit = false, false, false, in.Class, in
+	p.isAbandoned, p.isAdmitted, p.isLost, p.awaitsBytes, p.isReserved, p.isFinished = false, false, false, false, false, false
+	p.class, p.holder, p.admit = in.Class, holder, in
 	p.admit.Ticket = types.NewTicket(at, p.generation)
 	p.dropDecision()
 	p.mu.Unlock()
@@ -128,8 +139,9 @@ func (g *Admission) discard(p *admissionSlot, v event.Decision) {
 	g.sendFinish(p, event.Finish{Ticket: v.Ticket})
 }
 
-// Deliver passes a decision to its caller.
-func (g *Admission) Deliver(v event.Decision) {
+// Deliver passes a decision to its caller. If it takes the permit of an admitted request, Deliver returns the holder that has to end the
+// request; nil: none. A decision on reserved bytes stays outstanding then.
+func (g *Admission) Deliver(v event.Decision) Holder {
 	p := &g.slots[v.Ticket.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,14 +149,20 @@ func (g *Admission) Deliver(v event.Decision) {
 	case p.admit.Ticket != v.Ticket, p.isFinished: // of reserved bytes of a finished request
 	case p.isAbandoned:
 		g.discard(p, v)
+	case p.isAdmitted && !p.isLost && (v.Reason == event.RejectGaveWay || v.Reason == event.RejectKeyEnded):
+		p.isLost = true
+		return p.holder
 	default:
+		p.isAdmitted = p.isAdmitted || v.Problem == event.None
 		p.awaitsBytes = false
 		p.decisions <- v
 	}
+	return nil
 }
 
 // ReserveBytes reserves further bytes of an admitted request and waits for the decision. ok is false if ctx ends
-// first, or the request is finished.
+// first, or the request is finished. If ctx ends first, the reservation stays: the next call waits for its decision
+// and reserves nothing.
 func (g *Admission) ReserveBytes(ctx context.Context, t types.Ticket, bytes uint64) (v event.Decision, ok bool) {
 	p := &g.slots[t.Slot()]
 	select {
@@ -153,15 +171,25 @@ func (g *Admission) ReserveBytes(ctx context.Context, t types.Ticket, bytes uint
 	case <-ctx.Done():
 		return v, false
 	}
-	if !g.Reserve(t, bytes) {
+	if !p.reserves(t) && !g.Reserve(t, bytes) {
 		return v, false
 	}
 	select {
 	case v = <-p.decisions:
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.isReserved = p.isReserved && p.admit.Ticket != t // the slot may have another request by now
 		return v, true
 	case <-ctx.Done():
 		return v, false
 	}
+}
+
+// reserves reports whether a reservation of a request waits for ReserveBytes to return its decision.
+func (p *admissionSlot) reserves(t types.Ticket) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.admit.Ticket == t && !p.isFinished && p.isReserved
 }
 
 // Reserve reserves further bytes of a request; ok is false if the slot belongs to another request, is finished, or
@@ -174,7 +202,7 @@ func (g *Admission) Reserve(t types.Ticket, bytes uint64) (ok bool) {
 		return false
 	}
 	p.dropDecision()
-	p.reserve, p.awaitsBytes = event.ReserveBytes{Ticket: t, Bytes: bytes}, true
+	p.reserve, p.awaitsBytes, p.isReserved = event.ReserveBytes{Ticket: t, Bytes: bytes}, true, true
 	g.updates <- &p.reserve // has room: at most one per slot
 	return true
 }
@@ -208,7 +236,7 @@ func (g *Admission) Finish(t types.Ticket, bytes uint64, f event.Completion) {
 // sendFinish sends the end after all other events of the slot, so that none is outstanding when the slot is
 // reused.
 func (g *Admission) sendFinish(p *admissionSlot, end event.Finish) {
-	p.isFinished, p.finish = true, end
+	p.isFinished, p.holder, p.finish = true, nil, end
 	g.updates <- &p.finish
 }
 

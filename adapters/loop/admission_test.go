@@ -116,7 +116,7 @@ func TestSlotsAndPermitsReturn(t *testing.T) {
 				for range 100 {
 					ctx, stop := context.WithTimeout(t.Context(), time.Duration(dice.Uint64n(3))*time.Millisecond)
 					in := event.Admit{Class: types.Class(dice.Uint64n(3))}
-					v, ok := g.Admit(ctx, in)
+					v, ok := g.Admit(ctx, in, nil)
 					late := ctx.Err() != nil
 					stop()
 					switch {
@@ -170,16 +170,13 @@ func TestPartIsNotDeliveredToNextUser(t *testing.T) {
 		d := &admitNode{permits: 9}
 		g, end := runAdmission(t, d, loop.ClassLimits{0, 1, 0})
 		for i := range 3 {
-			v, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed})
+			v, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil)
 			if !ok || v.Bytes != 0 {
 				t.Fatalf("%d: %+v %v", i, v, ok)
 			}
 			ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
 			if _, replied := g.ReserveBytes(ctx, v.Ticket, 1); replied {
 				t.Fatal("decided before the next step")
-			}
-			if _, replied := g.ReserveBytes(t.Context(), v.Ticket, 1); replied {
-				t.Fatal("two reservations at once")
 			}
 			stop()
 			g.Finish(v.Ticket, 0, event.CompletionDone)
@@ -191,6 +188,31 @@ func TestPartIsNotDeliveredToNextUser(t *testing.T) {
 		if depth, limit := g.Updates(); depth != 0 || limit != 2*g.Size() {
 			t.Errorf("%d of %d words", depth, limit)
 		}
+		end()
+	})
+}
+
+// TestReservationOutlivesItsCaller: a caller that does not wait for its reservation leaves it to the
+// next one, which reserves nothing; the one after that reserves again.
+func TestReservationOutlivesItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &admitNode{permits: 9}
+		g, end := runAdmission(t, d, loop.ClassLimits{0, 2, 0})
+		v, _ := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil)
+		for i := range 3 {
+			ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+			if _, replied := g.ReserveBytes(ctx, v.Ticket, 1); replied {
+				t.Fatal("decided before the next step")
+			}
+			stop()
+			other, _ := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil) // a step, which decides
+			if got, replied := g.ReserveBytes(t.Context(), v.Ticket, 1); !replied || got.Ticket != v.Ticket || got.Bytes != 1 || d.passed != i+1 {
+				t.Errorf("%+v, %v; %d were decided", got, replied, d.passed)
+			}
+			g.Finish(other.Ticket, 0, event.CompletionDone)
+		}
+		g.Finish(v.Ticket, 0, event.CompletionDone)
+		synctest.Wait()
 		end()
 	})
 }
@@ -227,21 +249,21 @@ func TestLatePartDecisionIsIgnored(t *testing.T) {
 func TestFullAdmissionRejectsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := runAdmission(t, &admitNode{permits: 9}, loop.ClassLimits{1, 1, 0})
-		v, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed})
+		v, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil)
 		if !ok {
 			t.Fatal("no room for the first")
 		}
-		if _, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}); ok {
+		if _, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil); ok {
 			t.Error("room for two")
 		}
-		other, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassInternal})
+		other, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassInternal}, nil)
 		if !ok || g.InFlight(types.ClassAuthed) != 1 || g.Limit(types.ClassAuthed) != 1 || g.Size() != 2 {
 			t.Errorf("%v, %d of %d", ok, g.InFlight(types.ClassAuthed), g.Limit(types.ClassAuthed))
 		}
 		g.Finish(v.Ticket, 0, event.CompletionDone)
 		g.Finish(other.Ticket, 0, event.CompletionDone)
 		synctest.Wait()
-		again, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed})
+		again, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil)
 		if !ok || again.Ticket == v.Ticket || again.Ticket.Slot() != v.Ticket.Slot() {
 			t.Errorf("%v %v after %v", again.Ticket, ok, v.Ticket)
 		}
@@ -260,7 +282,7 @@ func TestEndsBeforeStopAreHandled(t *testing.T) {
 		g, end := runAdmission(t, d, loop.ClassLimits{0, all, 0})
 		var in []types.Ticket
 		for range all {
-			v, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed})
+			v, ok := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil)
 			if !ok {
 				t.Fatal("no room")
 			}
@@ -274,6 +296,110 @@ func TestEndsBeforeStopAreHandled(t *testing.T) {
 		end()
 		if d.fates != [event.NumCompletions]int{all / 3, all / 3, all / 3} {
 			t.Errorf("%v", d.fates)
+		}
+	})
+}
+
+// noHolder is a request that is in progress.
+type noHolder struct{}
+
+func (noHolder) LosePermit(event.RejectReason) {}
+
+// TestGiveWayReachesHolder: Deliver returns the holder of a permit that was given to another request; a decision on a part of it that
+// is outstanding stays outstanding. There is none of a request that has ended, nor of a later one of the slot.
+func TestGiveWayReachesHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := loop.NewAdmission(loop.ClassLimits{0, 0, 1})
+		admit := func(holder loop.Holder) types.Ticket {
+			admitted := make(chan event.Decision)
+			go func() {
+				v, _ := g.Admit(t.Context(), event.Admit{Class: types.ClassAnon}, holder)
+				admitted <- v
+			}()
+			synctest.Wait()
+			if g.Deliver(event.Decision{Ticket: g.NextEvent().(*event.Admit).Ticket}) != nil {
+				t.Error("a request gives way when it is admitted")
+			}
+			return (<-admitted).Ticket
+		}
+		gaveWay := func(of types.Ticket) bool {
+			return g.Deliver(event.Decision{Ticket: of, Reason: event.RejectGaveWay, Problem: event.Busy}) != nil
+		}
+		first := admit(noHolder{})
+		if !g.Reserve(first, 7) {
+			t.Fatal("a part cannot be reserved")
+		}
+		if !gaveWay(first) {
+			t.Error("there is no holder")
+		}
+		if v, replied := g.PollReserved(first); replied {
+			t.Errorf("the part got %+v", v)
+		}
+		_ = g.Deliver(event.Decision{Ticket: first, Reason: event.RejectQueueTimeout, Problem: event.Busy})
+		if v, replied := g.PollReserved(first); !replied || v.Reason != event.RejectQueueTimeout {
+			t.Errorf("the part got %+v", v)
+		}
+		g.Finish(first, 0, event.CompletionDone)
+		if gaveWay(first) {
+			t.Error("a request that has ended gives way")
+		}
+		g.FreeFinished([]event.Event{g.NextEvent(), g.NextEvent()})
+		second := admit(noHolder{})
+		if gaveWay(first) {
+			t.Error("a later request of the slot gives way")
+		}
+		g.Finish(second, 0, event.CompletionDone)
+		g.FreeFinished([]event.Event{g.NextEvent()})
+		if gaveWay(admit(nil)) {
+			t.Error("there is a holder")
+		}
+	})
+}
+
+// TestEndedKeyReachesHolder: the decision that a key has ended rejects a request that waits, and takes the permit of an admitted one: its
+// holder hears it once, also if the caller has not read that it was admitted. Then a part that waits gets a decision of its own.
+func TestEndedKeyReachesHolder(t *testing.T) {
+	ended := func(of types.Ticket) event.Decision {
+		return event.Decision{Ticket: of, Reason: event.RejectKeyEnded, Problem: event.Unauthorized}
+	}
+	g := loop.NewAdmission(loop.ClassLimits{0, 1, 0})
+	in := event.Admit{Class: types.ClassAuthed, Key: 7}
+	first, _ := g.Enter(in)
+	waits := g.NextEvent().(*event.Admit).Ticket
+	if g.Deliver(ended(waits)) != nil {
+		t.Error("a request that waits has no permit to lose")
+	}
+	if v, ok := g.PollDecision(first); !ok || v != ended(waits) {
+		t.Errorf("the request that waits gets %+v, %v", v, ok)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := loop.NewAdmission(loop.ClassLimits{0, 1, 0})
+		answered := make(chan event.Decision, 1)
+		go func() {
+			v, _ := g.Admit(t.Context(), in, noHolder{})
+			answered <- v
+		}()
+		synctest.Wait()
+		ticket := g.NextEvent().(*event.Admit).Ticket
+		_ = g.Deliver(event.Decision{Ticket: ticket})
+		if g.Deliver(ended(ticket)) == nil {
+			t.Error("the holder does not hear of it")
+		}
+		if v := <-answered; v.Reason != event.Admitted {
+			t.Errorf("it was admitted, and got %+v", v)
+		}
+		if !g.Reserve(ticket, 7) {
+			t.Fatal("a part cannot be reserved")
+		}
+		if g.Deliver(ended(ticket)) != nil {
+			t.Error("the holder hears of it twice")
+		}
+		if v, replied := g.PollReserved(ticket); !replied || v != ended(ticket) {
+			t.Errorf("the part got %+v, %v", v, replied)
+		}
+		g.Finish(ticket, 0, event.CompletionDone)
+		if g.Deliver(ended(ticket)) != nil {
+			t.Error("a request that has ended has a holder")
 		}
 	})
 }

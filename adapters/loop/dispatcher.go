@@ -80,14 +80,9 @@ func (k *Dispatcher) Depth(c types.Class) int    { return len(k.rings[c]) }
 func (k *Dispatcher) Limit(c types.Class) int    { return cap(k.rings[c]) }
 func (k *Dispatcher) InFlight(c types.Class) int { return cap(k.free[c]) - len(k.free[c]) }
 
-// hasWaiting reports whether a request is waiting.
-func (k *Dispatcher) hasWaiting() bool {
-	for _, ring := range k.rings {
-		if len(ring) > 0 {
-			return true
-		}
-	}
-	return false
+// hasKeyedWaiting reports whether a request with a key is waiting.
+func (k *Dispatcher) hasKeyedWaiting() bool {
+	return len(k.rings[types.ClassInternal])+len(k.rings[types.ClassAuthed]) > 0
 }
 
 // Submit submits a request and waits for its reply; ok is false if there is no slot, and then

@@ -26,7 +26,7 @@ type Stepper interface {
 	Status(s *event.Status)
 }
 
-// A Clock reads the machine's clocks. It is read once per turn.
+// A Clock reads the machine's clocks. It is read once per turn, and while a batch waits.
 type Clock interface{ Now() types.Now }
 
 // A Journal takes a batch in two steps; a crash may follow each.
@@ -57,11 +57,14 @@ type Loop struct {
 	out         event.Effects
 	next        Batch            // the batch that grows
 	waited      int              // turns for which an idle sealer waited
+	waitsSince  types.Instant    // when it began to wait
 	external    chan event.Event // events from other goroutines: never rejected, may wait
 	toSealer    chan *Batch      // to the sealer
 	fromSealer  chan *Batch      // from the sealer
 	folds       chan []record.Sealed
 	followerErr chan error // the follower failed
+
+	losing sync.WaitGroup // of requests that lose their permit
 }
 
 // New returns a loop that handles at most batch events per turn.
@@ -121,6 +124,7 @@ func (l *Loop) Run(ctx context.Context, first event.Event) error {
 	close(l.dispatcher.Upstreams.ended)
 	stop()
 	wg.Wait()
+	l.losing.Wait()
 	return err
 }
 
@@ -131,7 +135,7 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	for {
 		now := l.clock.Now()
 		l.turn(now)
-		if !l.yieldForMore() {
+		if !l.yieldForMore(now.Mono) {
 			l.flush()
 		}
 		s := l.nodeStatus()
@@ -160,7 +164,9 @@ func (l *Loop) turn(now types.Now) {
 		l.dispatcher.Deliver(r)
 	}
 	for _, v := range l.out.Decisions {
-		l.dispatcher.Admission.Deliver(v)
+		if h := l.dispatcher.Admission.Deliver(v); h != nil {
+			l.losing.Go(func() { h.LosePermit(v.Reason) }) // it takes locks of a connection
+		}
 	}
 	for _, t := range l.out.UpstreamReplies {
 		l.dispatcher.Upstreams.deliver(t)
@@ -239,14 +245,22 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 }
 
 // yieldForMore yields before an idle sealer gets its batch, and reports whether another goroutine added to it: a
-// sync costs the same for one frame as for fifty. It uses no timer; if no goroutine is ready, it takes no time.
-func (l *Loop) yieldForMore() bool {
+// sync costs the same for one frame as for fifty. It uses no timer; if no goroutine is ready, it takes no time. If
+// hundreds are, as in a flood of requests that are rejected, each yield waits for all of them: so the batch waits
+// only for requests with a key, which may write, and for about the time of one sync.
+func (l *Loop) yieldForMore(now types.Instant) bool {
 	if len(l.fromSealer) == 0 || len(l.next.Frames) == 0 || len(l.next.Frames) >= l.batch/2 || l.waited == maxWaitTurns {
 		return false
 	}
+	if l.waited == 0 {
+		l.waitsSince = now
+	}
 	for range maxYields {
+		if l.clock.Now().Mono > l.waitsSince.Add(maxWait) {
+			return false
+		}
 		runtime.Gosched()
-		if l.dispatcher.hasWaiting() {
+		if l.dispatcher.hasKeyedWaiting() {
 			l.waited++
 			return true
 		}
@@ -255,8 +269,9 @@ func (l *Loop) yieldForMore() bool {
 }
 
 const (
-	maxYields    = 3  // largest number of yields without a new event
-	maxWaitTurns = 16 // largest number of turns that a batch waits
+	maxYields    = 3                // largest number of yields without a new event
+	maxWaitTurns = 16               // largest number of turns that a batch waits
+	maxWait      = time.Millisecond // time after which a batch waits no more
 )
 
 // flush passes the batch to the sealer if it is idle.

@@ -54,26 +54,28 @@ type Config struct {
 	// Execute gives the node a command. It returns false if the node has no slot.
 	Execute func(ctx context.Context, c command.Command) (event.Reply, bool)
 	Ended   func(o Outcome, requests uint64) // counts requests with their outcome
-	// Prepaid returns the terms of the tenants that are prepaid now. Read passes the durable state, Now is the time of the node.
+	// Prepaid returns the terms of the tenants that are prepaid now. Read passes the durable state.
 	Prepaid func() map[types.Tenant]*flow.Terms
 	Read    func(read func(flow.Books))
-	Now     func() types.Time
+	Status  func() event.Status // of the node
+	Key     func() types.Name   // of the transfers of a payment, unique; nil: random
 	Log     *slog.Logger
 }
 
-// A Recorder counts requests and has the node record them. Reserve, Count and Cancel may be called concurrently.
+// A Recorder counts requests and has the node record them. Reserve, ReserveResponse, Count and Cancel may be called concurrently.
 type Recorder struct {
 	Config
 	waiting atomic.Int64 // requests that were counted and have no outcome
 	mu      sync.Mutex   // guards what follows
 	meter   *accounting.Meter
 	credit  *flow.Credit
-	failing bool // the last flush lost usage, or may have
+	failing bool                           // the last flush lost usage, or may have
+	unpaid  map[types.Tenant]event.Problem // why usage of tenants that is due is not paid
 }
 
 // New returns a recorder that has counted nothing.
 func New(c Config) *Recorder {
-	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit()}
+	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit(), unpaid: make(map[types.Tenant]event.Problem)}
 }
 
 // Reserve reserves what a request will cost, before it is served. r.In is the declared size of its body. If the account of the
@@ -85,21 +87,28 @@ func (m *Recorder) Reserve(r *accounting.Request, t *flow.Terms) (of flow.Reserv
 	return of, why, lacks
 }
 
+// ReserveResponse reserves the size of the response of a request too, before its first byte is sent. Its problems are those of Reserve.
+func (m *Recorder) ReserveResponse(r flow.Reservation, at types.Time, size uint64) (of flow.Reservation, why event.Problem, lacks event.Shortfall) {
+	if r.IsZero() {
+		return r, event.None, event.Shortfall{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Read(func(b flow.Books) { of, why, lacks = m.credit.ReserveResponse(r, at, size, b) })
+	return of, why, lacks
+}
+
 // Count counts a request that has ended, with what it had reserved.
 func (m *Recorder) Count(r accounting.Request, of flow.Reservation) {
 	m.waiting.Add(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.meter.Add(r) {
-		m.credit.End(of, 0, 0, 0)
+		m.credit.Cancel(of)
 		m.end(Lost, 1)
 		return
 	}
-	requests := uint64(1)
-	if r.InFrame {
-		requests = 0
-	}
-	m.credit.End(of, requests, r.In, r.Out)
+	m.credit.End(of, m.meter.Key(&r), &r)
 }
 
 // Cancel gives back what a request had reserved that does not count.
@@ -109,7 +118,7 @@ func (m *Recorder) Cancel(of flow.Reservation) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.credit.End(of, 0, 0, 0)
+	m.credit.Cancel(of)
 }
 
 // Waiting returns the number of requests that were counted and have no outcome yet: a crash loses them.
@@ -133,9 +142,9 @@ func (m *Recorder) Run(ctx, hard context.Context) {
 func (m *Recorder) Flush(ctx context.Context) {
 	m.mu.Lock()
 	all := m.meter.Take()
-	m.credit.Take()
+	m.credit.Take(all)
 	m.mu.Unlock()
-	l := losses{kept: map[types.Tenant]bool{}}
+	var l losses
 	var g errgroup.Group
 	g.SetLimit(MaxFlushing)
 	for _, u := range all {
@@ -145,11 +154,16 @@ func (m *Recorder) Flush(ctx context.Context) {
 		})
 	}
 	_ = g.Wait()
-	m.mu.Lock()
-	m.credit.Recorded(func(t types.Tenant) bool { return l.kept[t] })
-	m.mu.Unlock()
+	m.keep()
 	m.payArrears(ctx)
 	m.report(l.lost.Load(), l.unknown.Load())
+}
+
+// keep keeps the reservations of usage that is recorded later.
+func (m *Recorder) keep() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Read(func(b flow.Books) { m.credit.Keep(b) })
 }
 
 // payArrears pays for usage of which the price is due: it was recorded in the frame of its effect, or when the account had too little.
@@ -157,25 +171,45 @@ func (m *Recorder) payArrears(ctx context.Context) {
 	for t, terms := range m.Prepaid() {
 		owes := false
 		m.mu.Lock()
-		m.Read(func(b flow.Books) { owes = m.credit.HasPayable(m.Now(), t, terms, b) })
+		m.Read(func(b flow.Books) { owes = m.credit.HasPayable(m.Status().At, t, terms, b) })
 		m.mu.Unlock()
 		if owes {
-			m.Execute(ctx, m.payment(accounting.RecordMetered{Header: command.Header{Tenant: t}}, terms)) // what it does not pay is due next time
+			m.pay(ctx, accounting.RecordMetered{Header: command.Header{Tenant: t}}, terms) // what it does not pay is due next time
 		}
 	}
 }
 
-// payment returns the command that records and pays for the usage of a prepaid tenant.
-func (m *Recorder) payment(of accounting.RecordMetered, t *flow.Terms) *flow.PayRequests {
-	c := &flow.PayRequests{RecordMetered: of, Terms: t, Key: flow.Key(rand.Text())}
+// pay records usage of a prepaid tenant, and pays for it. It logs when usage that is due is not paid although there is money.
+func (m *Recorder) pay(ctx context.Context, of accounting.RecordMetered, t *flow.Terms) (event.Reply, bool) {
+	c := &flow.PayRequests{RecordMetered: of, Terms: t, Key: m.newKey()}
 	c.Seal()
-	return c
+	r, ok := m.Execute(ctx, c)
+	if !ok || r.Problem != event.None {
+		return r, ok
+	}
+	m.mu.Lock()
+	was := m.unpaid[of.Tenant]
+	if m.unpaid[of.Tenant] = r.Unpaid; r.Unpaid == event.None {
+		delete(m.unpaid, of.Tenant)
+	}
+	m.mu.Unlock()
+	if r.Unpaid != event.None && r.Unpaid != was {
+		m.Log.Warn("usage that is due is not paid: the wallet rejects the transfer", "tenant", of.Tenant, "payer", t.Payer(), "code", r.Unpaid.Code())
+	}
+	return r, ok
+}
+
+func (m *Recorder) newKey() types.Name {
+	if m.Key != nil {
+		return m.Key()
+	}
+	return flow.Key(rand.Text())
 }
 
 // execute has the node record usage of a tenant.
 func (m *Recorder) execute(ctx context.Context, u *accounting.MeteredUsage) (event.Reply, bool) {
 	if terms := m.Prepaid()[u.Command.Tenant]; terms != nil {
-		return m.Execute(ctx, m.payment(u.Command, terms))
+		return m.pay(ctx, u.Command, terms)
 	}
 	return m.Execute(ctx, &u.Command)
 }
@@ -199,7 +233,6 @@ func (m *Recorder) Close(ctx context.Context) {
 // losses are the requests of a flush that are not recorded, or perhaps not.
 type losses struct {
 	lost, unknown atomic.Uint64
-	kept          map[types.Tenant]bool // those whose usage is recorded later; guarded by the recorder
 }
 
 // record records the usage of a tenant, or counts it again. If the command is rejected because of some of its rows, its
@@ -209,9 +242,12 @@ func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage, l *lo
 	r, ok := m.execute(ctx, u)
 	switch {
 	case ok && r.Problem == event.None:
+		m.settle(func() { m.credit.Recorded(u) })
 		m.end(Recorded, u.Requests)
 		return true
 	case ok && r.Problem == event.OutcomeUnknown:
+		upto := m.Status().LSN
+		m.settle(func() { m.credit.Unknown(u, upto) })
 		m.end(Unknown, u.Requests)
 		l.unknown.Add(u.Requests)
 		return true
@@ -224,12 +260,20 @@ func (m *Recorder) record(ctx context.Context, u *accounting.MeteredUsage, l *lo
 			return false
 		}
 		if isForever(r.Problem) {
+			m.settle(func() { m.credit.Recorded(u) })
 			m.lose(u.Requests, l)
 			return true
 		}
 	}
 	m.later(u, l)
 	return false
+}
+
+// settle lets the credit settle what was recorded.
+func (m *Recorder) settle(how func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	how()
 }
 
 // isForever reports whether the same usage will always be rejected.
@@ -241,7 +285,6 @@ func isForever(p event.Problem) bool {
 func (m *Recorder) later(u *accounting.MeteredUsage, l *losses) {
 	m.mu.Lock()
 	lost := m.meter.Return(u)
-	l.kept[u.Command.Tenant] = true
 	m.mu.Unlock()
 	m.lose(lost, l)
 }

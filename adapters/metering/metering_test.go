@@ -74,6 +74,8 @@ func newRecorder(n *fakeNode) (*metering.Recorder, map[metering.Outcome]uint64) 
 	ended := map[metering.Outcome]uint64{}
 	return metering.New(metering.Config{Window: time.Minute, Interval: time.Second, Execute: n.execute, Log: slog.New(slog.DiscardHandler),
 		Prepaid: func() map[types.Tenant]*flow.Terms { return nil },
+		Read:    func(read func(flow.Books)) { read(flow.Books{}) },
+		Status:  func() event.Status { return event.Status{At: request(1, "r").At} },
 		Ended: func(o metering.Outcome, requests uint64) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -265,29 +267,100 @@ func TestRestIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
+// fundless is a recorder of a tenant without money: three requests are free, and the next costs one. reserve expects a problem.
+type fundless struct {
+	*metering.Recorder
+	*testing.T
+	node  *fakeNode
+	books flow.Books
+	terms *flow.Terms
+}
+
+func newFundless(t *testing.T) *fundless {
+	t.Helper()
+	f := &fundless{T: t, node: &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }},
+		books: flow.Books{Usage: accounting.New(accounting.Limits{Lines: 1}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}}
+	f.Recorder, _ = newRecorder(f.node)
+	f.reload()
+	f.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: f.terms} }
+	f.Read = func(read func(flow.Books)) { read(f.books) }
+	return f
+}
+
+// reload makes the terms anew, as a reload of the configuration does.
+func (f *fundless) reload() {
+	f.Helper()
+	var err error
+	f.terms, err = flow.NewTerms(pricing.List{{Name: "calls", Dimension: "requests", Asset: "EUR", Model: pricing.Graduated, Per: 1,
+		Tiers: []pricing.Tier{{UpTo: 3}, {Price: 1_000_000}}}}, "usage:prepaid", "usage:revenue")
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fundless) reserve(what string, want event.Problem) flow.Reservation {
+	f.Helper()
+	r := request(1, "r")
+	of, why, lacks := f.Reserve(&r, f.terms)
+	if why != want || (lacks.Amount == types.MinorUnits(1)) != (want == event.PrepaidExceeded) {
+		f.Fatalf("%s: %q, lacks %v", what, why.Code(), lacks)
+	}
+	return of
+}
+
+// serve serves requests on a route.
+func (f *fundless) serve(route string, n int) {
+	f.Helper()
+	for range n {
+		f.Count(request(1, route), f.reserve("free", event.None))
+	}
+}
+
+// TestReloadKeepsReservations: a reload that changes neither prices nor accounts makes no request free that is not recorded yet.
+func TestReloadKeepsReservations(t *testing.T) {
+	f := newFundless(t)
+	f.serve("a", 1)
+	f.reserve("free", event.None)
+	f.reload()
+	f.reserve("free", event.None)
+	f.reserve("after a reload", event.PrepaidExceeded)
+}
+
+// TestRecordedPartIsNotReserved: if a part of the usage is recorded, the rest alone stays reserved.
+func TestRecordedPartIsNotReserved(t *testing.T) {
+	f := newFundless(t)
+	f.serve("a", 2)
+	f.serve("b", 1)
+	f.node.decide = limited(3, "") // requests and bytes of one route
+	f.Flush(t.Context())
+	if f.node.recorded != 2 {
+		t.Fatalf("%d are recorded", f.node.recorded)
+	}
+	f.serve("c", 2) // the books of this test have no lines
+	f.reserve("beside what is recorded later", event.PrepaidExceeded)
+}
+
+// TestUnknownUsageStaysReserved: usage whose recording has an unknown outcome is reserved until the books have its frame.
+func TestUnknownUsageStaysReserved(t *testing.T) {
+	f := newFundless(t)
+	f.Status = func() event.Status { return event.Status{LSN: 7, Applied: 6} }
+	f.serve("a", 3)
+	f.node.reply = func() (event.Reply, bool) { return event.Reply{Problem: event.OutcomeUnknown}, true }
+	f.Flush(t.Context())
+	f.reserve("the frame may become durable", event.PrepaidExceeded)
+	f.books.Upto = 6
+	f.node.reply = func() (event.Reply, bool) { return event.Reply{}, true }
+	f.Flush(t.Context())
+	f.reserve("it is not in the books", event.PrepaidExceeded)
+	f.books.Upto = 7
+	f.reserve("the books have all frames", event.None)
+}
+
 // TestRequestsOfPrepaidTenants: requests are reserved until they are recorded, by a command that pays for them; and longer if the node
 // rejects that for now. Those of other tenants are not paid.
 func TestRequestsOfPrepaidTenants(t *testing.T) {
-	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
-	m, _ := newRecorder(n)
-	terms, err := flow.NewTerms(pricing.List{{Name: "calls", Dimension: "requests", Asset: "EUR", Model: pricing.Graduated, Per: 1,
-		Tiers: []pricing.Tier{{UpTo: 3}, {Price: 1_000_000}}}}, "usage:prepaid", "usage:revenue")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: terms} }
-	m.Now = func() types.Time { return request(1, "r").At }
-	books := flow.Books{Usage: accounting.New(accounting.Limits{Lines: 1}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}
-	m.Read = func(read func(flow.Books)) { read(books) }
-	reserve := func(what string, want event.Problem) flow.Reservation {
-		t.Helper()
-		r := request(1, "r")
-		of, why, lacks := m.Reserve(&r, terms)
-		if why != want || (lacks.Amount == types.MinorUnits(1)) != (want == event.PrepaidExceeded) {
-			t.Fatalf("%s: %q, lacks %v", what, why.Code(), lacks)
-		}
-		return of
-	}
+	m := newFundless(t)
+	n, terms, reserve := m.node, m.terms, m.reserve
 	a, b, c := reserve("free", event.None), reserve("free", event.None), reserve("free", event.None)
 	reserve("beyond what is free", event.PrepaidExceeded)
 	m.Cancel(a)
@@ -331,6 +404,35 @@ func (*frame) FindRef(types.Tenant, types.NameHash, command.PriorOutcome) (s com
 	return s, false
 }
 
+// TestRejectedPaymentIsLogged: the log says once for each reason why usage that is due is not paid.
+func TestRejectedPaymentIsLogged(t *testing.T) {
+	var text strings.Builder
+	why := event.AccountFrozen
+	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{Unpaid: why}, true }}
+	m, _ := newRecorder(n)
+	m.Log = slog.New(slog.NewTextHandler(&text, nil))
+	terms, err := flow.NewTerms(pricing.List{{Name: "calls", Dimension: "requests", Asset: "EUR", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}},
+		"usage:prepaid", "usage:revenue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: terms} }
+	books := flow.Books{Usage: accounting.New(accounting.Limits{Lines: 1}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}
+	m.Read = func(read func(flow.Books)) { read(books) }
+	for _, c := range []struct {
+		why  event.Problem
+		want int // lines of the log
+	}{{event.AccountFrozen, 1}, {event.AccountFrozen, 0}, {event.DailyLimitExceeded, 1}, {event.None, 0}, {event.DailyLimitExceeded, 1}} {
+		text.Reset()
+		why = c.why
+		m.Count(request(1, "r"), flow.Reservation{})
+		m.Flush(t.Context())
+		if got := text.String(); strings.Count(got, "msg=") != c.want || c.want == 1 && !strings.Contains(got, "tenant=1 payer=usage:prepaid code="+c.why.Code()) {
+			t.Errorf("%v: %q, want %d lines", c.why, got, c.want)
+		}
+	}
+}
+
 // TestArrearsArePaidWithoutRequests: what is due is paid as soon as the account has money, and not before.
 func TestArrearsArePaidWithoutRequests(t *testing.T) {
 	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
@@ -344,7 +446,7 @@ func TestArrearsArePaidWithoutRequests(t *testing.T) {
 	books := flow.Books{Usage: accounting.New(accounting.Limits{Rows: 2, Streams: 2, Tenants: 1, TenantRow: 2, TenantDim: 2, Lines: 1, Window: time.Minute}, 1),
 		Wallet: wallet.New(ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1, MaxAmount: types.MinorUnits(9), MaxDailyIssue: types.MinorUnits(9)}, 1)}
 	m.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: terms} }
-	m.Now = func() types.Time { return r.At }
+	m.Status = func() event.Status { return event.Status{At: r.At} }
 	m.Read = func(read func(flow.Books)) { read(books) }
 	if owes := new(flow.Prepaid).CountRequest(r.At, books.Usage, &command.Header{Tenant: 1, Usage: flow.NewRequestUsage(&r, terms)},
 		&frame{apply: func(r *record.Record) { books.Usage.Apply(0, types.TxID{}, r) }}); !owes {

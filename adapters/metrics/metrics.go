@@ -27,13 +27,15 @@ type Metrics struct {
 	upstreams  atomic.Pointer[upstreams] // the configured upstreams
 	quotas     atomic.Pointer[quotas]    // the configured quotas
 
-	sync    prometheus.Observer
-	frames  prometheus.Observer
-	crowded prometheus.Counter
-	perPeer prometheus.Counter
-	smuggle prometheus.Counter
-	floods  prometheus.Counter
-	panics  count
+	sync           prometheus.Observer
+	frames         prometheus.Observer
+	crowded        prometheus.Counter
+	perPeer        prometheus.Counter
+	smuggle        prometheus.Counter
+	floods         prometheus.Counter
+	delayed        prometheus.Counter
+	rejectedFloods prometheus.Counter
+	panics         count
 }
 
 // New returns metrics in which all counters are 0. It calls status at each scrape. Sampled metrics
@@ -56,6 +58,7 @@ func New(status func() event.Status, planes ...registry.Entries) *Metrics {
 	m.perPeer = m.counter("rejected_total", "node", "max_conns_per_peer")
 	m.smuggle = m.counter("rejected_total", "node", "framing")
 	m.floods = m.counter("rejected_total", "node", "frame_flood")
+	m.rejectedFloods, m.delayed = m.counter("rejected_total", "node", "rejected_flood"), m.counter("connections_delayed_total")
 	m.Sample("tasks_aborted_total", m.panics.value, "request")
 	return m
 }
@@ -120,6 +123,11 @@ func (m *Metrics) Handler() http.Handler {
 // Sample registers a function that returns the value of a series at each scrape. It panics if the
 // series already has a function.
 func (m *Metrics) Sample(name string, value func() float64, values ...string) {
+	m.SampleKnown(name, func() (float64, bool) { return value(), true }, values...)
+}
+
+// SampleKnown is Sample for a value that is not always known. While it is not, a scrape does not have the series.
+func (m *Metrics) SampleKnown(name string, value func() (value float64, isKnown bool), values ...string) {
 	types.Assert(m.declared.find(name, values).Sampled, "metrics: not a sampled metric: "+name)
 	m.samples.add(name, sample{value, values})
 }
@@ -150,6 +158,11 @@ func (m *Metrics) Smuggled() { m.smuggle.Inc() }
 
 // Flooded counts an HTTP/2 connection that was closed for frames without progress.
 func (m *Metrics) Flooded() { m.floods.Inc() }
+
+// RejectedFlood counts a connection that ends because its peer had too many rejected requests, Delayed
+// a new one that starts with a delay for that.
+func (m *Metrics) RejectedFlood() { m.rejectedFloods.Inc() }
+func (m *Metrics) Delayed()       { m.delayed.Inc() }
 
 // Greeted counts a completed or failed TLS handshake, by result.
 func (m *Metrics) Greeted(how string) { m.counter("handshakes_total", how).Inc() }

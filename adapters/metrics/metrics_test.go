@@ -273,7 +273,7 @@ func TestAnswersAreNoRejections(t *testing.T) {
 			w.Refused(f, p)
 		}
 	}
-	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 3*len(registry.BeforeWork)+4 { // 4 series of the listener
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 3*len(registry.BeforeWork)+5 { // 5 series of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
 	for plane, want := range map[string]float64{"wallet": 3, "proxy": 1, "storage": 1} {

@@ -21,7 +21,7 @@ type samples struct {
 }
 
 type sample struct {
-	value  func() float64
+	value  func() (value float64, isKnown bool) // a series without a known value is absent from the scrape
 	labels []string
 }
 
@@ -62,7 +62,9 @@ func (s *samples) Describe(to chan<- *prometheus.Desc) {
 func (s *samples) Collect(to chan<- prometheus.Metric) {
 	for name, all := range s.taken() {
 		for _, one := range all {
-			to <- s.is(name, one.value(), one.labels...)
+			if value, isKnown := one.value(); isKnown {
+				to <- s.is(name, value, one.labels...)
+			}
 		}
 	}
 }

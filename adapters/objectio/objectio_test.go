@@ -14,6 +14,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/adapters/objectio"
 	"macronode/adapters/objectstore"
+	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/storage"
 )
@@ -31,7 +32,7 @@ func open(t *testing.T, l objectstore.Limits) (*objectstore.Store, string) {
 // upload stores content and returns its address and its row.
 func upload(t *testing.T, s *objectstore.Store, content string) (storage.Address, storage.Object) {
 	t.Helper()
-	up, err := s.Begin()
+	up, err := s.Begin(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestReceiveStopsAtLimit(t *testing.T) {
 		"a broken body":     {io.MultiReader(strings.NewReader("123"), iotest.ErrReader(broken)), 5, broken},
 		"an object too big": {strings.NewReader(strings.Repeat("x", 200_001)), 1 << 20, objectstore.ErrTooLong},
 	} {
-		up, err := s.Begin()
+		up, err := s.Begin(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,6 +72,18 @@ func TestReceiveStopsAtLimit(t *testing.T) {
 		}
 		if _, is := errors.AsType[*objectio.WriteError](err); is != errors.Is(want.err, objectstore.ErrTooLong) {
 			t.Errorf("%s: %T", name, err)
+		}
+	}
+}
+
+// TestReceiveOfWholeGroups: a body that ends after its last byte, and not with it, has the same address.
+func TestReceiveOfWholeGroups(t *testing.T) {
+	for groups := range 3 {
+		s, _ := open(t, objectstore.Limits{Uploads: 4, Object: 1 << 20})
+		content := strings.Repeat("x", groups*digest.Group)
+		a, row := upload(t, s, content)
+		if a != storage.Address(digest.Sum([]byte(content))) || row.Size != uint64(len(content)) {
+			t.Errorf("%d groups: address %v of %d bytes", groups, a, row.Size)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"macronode/core/coding"
 	"macronode/core/placement"
 	"macronode/core/storage"
 )
@@ -26,8 +27,8 @@ func (s *Store) Copy(from *Store, o storage.Stored) error {
 	}
 	defer x.Close()
 	s.Reserve(o.File)
-	u := &Upload{store: s, file: o.File, silent: true, replaces: true}
-	u.choose()
+	u := &Upload{store: s, file: o.File, expected: o.Size, silent: true, replaces: true}
+	u.chooseOnly()
 	return u.copy(x, o, false)
 }
 
@@ -39,8 +40,8 @@ func (u *Upload) copy(x *Object, o storage.Stored, syncDir bool) error {
 		return err
 	})
 	switch {
-	case err != nil && x.paced != nil:
-		return x.paced
+	case err != nil && x.limits().paced != nil:
+		return x.limits().paced
 	case err != nil && u.err == nil:
 		return &SourceError{err}
 	}
@@ -66,31 +67,49 @@ func (s *Store) Flush() (err error) {
 	return err
 }
 
-// Repair writes a copy of an object into the i-th provider from the other ones, and reads it back. The error is a *SourceError if no
-// other copy can be read. pace is called before each read with the number of its bytes; its error ends the repair. The copy that was
-// there is replaced when the new one is durable. At most one repair of an object may run at a time.
-func (s *Store) Repair(o storage.Stored, i int, pace func(bytes int) error) error {
+// Repair writes copies or shards of an object from the other ones, in one pass, and reads them back. It returns an error for each part, nil if
+// it is good now: a *SourceError if the object cannot be read. pace is called before each read with the number of its bytes; its error
+// ends the repair. The file that was there is replaced when the new one is durable. The parts are of one scheme. At most one repair of an
+// object may run at a time.
+func (s *Store) Repair(o storage.Stored, parts []Part, pace func(bytes int) error) []error {
 	s.setRepairs(o.File, true)
 	defer s.setRepairs(o.File, false)
-	order := s.order(o.File)
-	x := &Object{store: s, order: order.Without(i)}
-	if err := x.open(o); err != nil {
-		return &SourceError{err}
-	}
-	defer x.Close()
-	x.pace = pace
-	u := &Upload{store: s, file: o.File, silent: true, replaces: true}
-	u.one[0].member = s.providers[i]
-	u.targets = u.one[:]
-	for _, part := range [...]string{partSuffix, nodesSuffix + partSuffix} { // of an upload that a crash ended
-		if err := s.providers[i].Port.Remove(number(o.File) + part); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return s.providers[i].note(err)
+	failed := make([]error, len(parts))
+	targets, err := s.writeParts(o, parts, pace)
+	for i, part := range parts {
+		switch {
+		case targets != nil && targets[i].err != nil:
+			failed[i] = targets[i].err
+		case err != nil:
+			failed[i] = err
+		default:
+			failed[i] = s.VerifyPart(o, part, pace)
 		}
 	}
-	if err := u.copy(x, o, true); err != nil {
-		return err
+	return failed
+}
+
+// writeParts writes parts of an object. It returns an error if all have failed.
+func (s *Store) writeParts(o storage.Stored, parts []Part, pace func(bytes int) error) ([]target, error) {
+	u := &Upload{store: s, file: o.File, expected: o.Size, scheme: parts[0].Scheme, silent: true, replaces: true, repairs: true}
+	x := &Object{store: s, order: s.order(o.File)}
+	for _, part := range parts {
+		u.targets = append(u.targets, target{member: s.providers[part.Provider], shard: part.Shard})
+		x.order = x.order.Last(part.Provider) // what is left of a damaged part may be needed: others may be damaged elsewhere
 	}
-	return s.VerifyCopy(o, i, pace)
+	if err := x.open(o); err != nil {
+		return nil, &SourceError{err}
+	}
+	defer x.Close()
+	x.limits().pace = pace
+	for _, t := range u.targets {
+		for _, draft := range [...]string{partSuffix, nodesSuffix + partSuffix} { // of an upload that a crash ended
+			if err := t.Port.Remove(number(o.File) + draft); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return nil, t.note(err)
+			}
+		}
+	}
+	return u.targets, u.copy(x, o, true)
 }
 
 func (s *Store) setRepairs(f storage.File, runs bool) {
@@ -103,25 +122,76 @@ func (s *Store) setRepairs(f storage.File, runs bool) {
 	}
 }
 
-// VerifyCopy reads the copy of an object in the i-th provider and returns why it cannot be read as a whole: ErrGone, ErrDamaged, the
-// error of a read or that of pace, which is called before each read; nil: no limit.
-func (s *Store) VerifyCopy(o storage.Stored, i int, pace func(bytes int) error) error {
-	p := s.providers[i]
-	c, err := p.open(o)
-	if err != nil {
-		return err
+// VerifyPart reads a copy or a shard of an object and returns why it cannot be read as a whole: ErrGone, ErrDamaged, the error of a read
+// or that of pace, which is called before each read; nil: no limit.
+func (s *Store) VerifyPart(o storage.Stored, part Part, pace func(bytes int) error) error {
+	p, limit := s.providers[part.Provider], &pacing{pace: pace}
+	var err error
+	if part.Scheme.IsSet() {
+		var f *shardFile
+		if f, err = s.openShard(o, part, limit); err != nil {
+			return err
+		}
+		defer f.close()
+		err = f.verify()
+	} else {
+		var c *content
+		if c, err = p.open(o); err != nil {
+			return err
+		}
+		defer c.close()
+		c.pacing = limit
+		err = c.writeRange(0, o.Size, func([]byte) error { return nil })
 	}
-	defer c.close()
-	c.pace = pace
-	if err = c.writeRange(0, o.Size, func([]byte) error { return nil }); c.paced != nil {
-		return c.paced
+	if limit.paced != nil {
+		return limit.paced
 	}
 	return p.note(err)
 }
 
-// CheckCopy returns why the copy of an object in the i-th provider cannot be read, as far as the names and sizes of its files say it.
-func (s *Store) CheckCopy(o storage.Stored, i int) error {
-	c, err := s.providers[i].open(o)
+// RemovePart removes a copy or a shard of an object. The caller knows that the object has enough others.
+func (s *Store) RemovePart(o storage.Stored, part Part) error {
+	p, base := s.providers[part.Provider], name(o.Address, o.File)
+	names := []string{base, base + objectSuffix, base + nodesSuffix} // without its content a copy is gone
+	if part.Scheme.IsSet() {
+		shard := base + shardSuffix(part.Scheme, part.Shard)
+		names = []string{shard, shard + nodesSuffix}
+	}
+	for _, n := range names {
+		if err := p.Port.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("remove a copy: %w", p.note(err))
+		}
+	}
+	return nil
+}
+
+// RemoveReplaced removes what an object had before it was copied, if that is of another scheme than an upload of its size has now.
+func (s *Store) RemoveReplaced(o storage.Stored, before Files) (err error) {
+	is := coding.Scheme{}
+	if s.copies.Coding.Applies(o.Size) {
+		is = s.copies.Coding
+	}
+	for _, had := range before.partsOf(o) {
+		if had.Scheme == is {
+			continue
+		}
+		for _, part := range had.List() {
+			err = errors.Join(err, s.RemovePart(o, part))
+		}
+	}
+	return err
+}
+
+// CheckPart returns why a copy or a shard of an object cannot be read, as far as the names and sizes of its files say it.
+func (s *Store) CheckPart(o storage.Stored, part Part) error {
+	if part.Scheme.IsSet() {
+		f, err := s.openShard(o, part, nil)
+		if err == nil {
+			f.close()
+		}
+		return err
+	}
+	c, err := s.providers[part.Provider].open(o)
 	if err == nil {
 		c.close()
 	}

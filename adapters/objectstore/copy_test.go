@@ -71,7 +71,7 @@ func TestCopySurvivesPowerLoss(t *testing.T) {
 				t.Fatalf("fuse %d: %d bytes, %v", fuse, len(got), err)
 			}
 		}
-		if u, err := to.Begin(); err != nil || u.File() <= all[len(all)-1].File {
+		if u, err := to.Begin(1); err != nil || u.File() <= all[len(all)-1].File {
 			t.Fatalf("the number of a copy is used again: %v", err)
 		}
 		if whole {

@@ -21,6 +21,7 @@ type farPort struct {
 	opened   int    // objects
 	expected string // ranges
 	probe    error  // of a probe
+	away     error  // of each attempt to open a file
 	claiming func() // is called before a file gets its name; nil: nothing is
 }
 
@@ -37,6 +38,9 @@ func (p *farPort) Open(name string) (fs.File, error) {
 	f, err := p.Port.Open(name)
 	if strings.Contains(name, "-") {
 		p.opened++
+	}
+	if p.away != nil {
+		return nil, p.away
 	}
 	return announced{f, p}, err
 }
@@ -92,6 +96,61 @@ func TestFarCopyIsReadLast(t *testing.T) {
 		if err := near.Remove(names[0]); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestFarShardsAreReadLast: with as many near shards as there are of data, far ones are not opened. Others are announced when they are read.
+func TestFarShardsAreReadLast(t *testing.T) {
+	var list []objectstore.Provider
+	var fars []*farPort
+	var near []*world.Disk
+	for i := range 5 {
+		name, disk := fmt.Sprintf("p%d", i), world.NewDisk()
+		p := objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Port: provider.Dir{FS: disk}}
+		if i < 2 {
+			fars = append(fars, &farPort{Port: p.Port})
+			p.Port, p.Far = fars[i], true
+		} else {
+			near = append(near, disk)
+		}
+		list = append(list, p)
+	}
+	s, b := objectstore.NewCopies(list, threeTwo, limits), random(700_000)
+	for range 8 {
+		u, a, err := put(s, b, 50_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Done()
+		row := storage.Object{Size: uint64(len(b)), File: u.File()}
+		if got, err := read(s, a, row, 0, row.Size); err != nil || !bytes.Equal(got, b) || fars[0].opened+fars[1].opened > 0 {
+			t.Fatalf("file %d: %d bytes, %v; far shards were opened %d times, health %+v", row.File, len(got), err, fars[0].opened+fars[1].opened, s.Health())
+		}
+		names, _ := near[0].List()
+		if err := near[0].Remove(names[0]); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(s, a, row, 0, row.Size); err != nil || !bytes.Equal(got, b) || fars[0].opened+fars[1].opened != 1 {
+			t.Fatalf("without a near shard: %d bytes, %v; far shards were opened %d times", len(got), err, fars[0].opened+fars[1].opened)
+		}
+		fars[0].opened, fars[1].opened = 0, 0
+	}
+	if fars[0].expected+fars[1].expected == "" {
+		t.Error("no range of a far shard was announced")
+	}
+	u, a, err := put(s, b, 50_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Done()
+	for _, d := range near {
+		names, _ := d.List()
+		_ = d.Remove(names[len(names)-1])
+		_ = d.Remove(names[0])
+	}
+	fars[0].opened, fars[0].away, fars[1].away = 0, provider.ErrUnavailable, provider.ErrUnavailable
+	if _, err := s.Get(a, storage.Object{Size: uint64(len(b)), File: u.File()}); !errors.Is(err, objectstore.ErrUnavailable) || fars[0].opened > 3 {
+		t.Errorf("too few shards can be reached: %v, after %d attempts", err, fars[0].opened)
 	}
 }
 

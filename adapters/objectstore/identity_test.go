@@ -42,15 +42,32 @@ func TestDirectoriesBelongToOneNode(t *testing.T) {
 	w.start(two)
 	refused("another journal", `provider disk0: its directory says "macronode provider disk0, journal 0000000000000007"`, w.Claim(objectstore.Owner{Journal: 8}))
 	refused("another journal before", "disk0", w.Claim(objectstore.Owner{Journal: 9, Before: 8}))
-	if err := w.Claim(objectstore.Owner{Journal: 9, Before: 7}); err != nil {
-		t.Errorf("a restore: %v", err)
+	refused("a node of another journal", "disk0", w.Claim(objectstore.Owner{Journal: 9, Before: 7}))
+	refused("a restore", `says "macronode provider disk0, journal 0000000000000007"`, w.Claim(objectstore.Owner{Journal: 7, Restoring: true}))
+	if got := w.Claims(7); len(got) != 2 || got[0] != (objectstore.Claimed{Provider: "disk0", Owner: "journal 0000000000000007"}) {
+		t.Errorf("claims %+v", got)
 	}
+	if err := w.Claim(objectstore.Owner{Journal: 7, Restoring: true, Take: true}); err != nil {
+		t.Errorf("a restore that takes over: %v", err)
+	}
+	if got := w.Claims(7); len(got) != 0 {
+		t.Errorf("claims of an interrupted restore %+v", got)
+	}
+	if err := w.Claim(objectstore.Owner{Journal: 7, Restoring: true}); err != nil {
+		t.Errorf("a restore that is repeated: %v", err)
+	}
+	if err := w.Claim(objectstore.Owner{Journal: 9, Before: 7}); err != nil {
+		t.Errorf("the end of the restore: %v", err)
+	}
+	w.start(two)
+	refused("the node before", "remove none of them", w.Claim(objectstore.Owner{Journal: 7}))
 	w.devices[0], w.devices[1] = w.devices[1], w.devices[0]
 	w.start(two)
-	refused("exchanged directories", "provider disk0: its directory says \"macronode provider disk1", w.Claim(objectstore.Owner{Journal: 9}))
+	refused("exchanged directories", "provider disk0: its directory says \"macronode provider disk1", w.Claim(objectstore.Owner{Journal: 9, Restoring: true, Take: true}))
 
 	w = newCopies(2, two)
 	w.store(t, content(1))
+	w.start(two)
 	refused("files without an identity", "and no file provider.id", w.Claim(objectstore.Owner{Journal: 7}))
 
 	w = newCopies(2, two)
@@ -112,7 +129,7 @@ func TestEmptiedDirectoryIsClaimedAgain(t *testing.T) {
 	if err := errors.Join(w.Claim(objectstore.Owner{Journal: 7, Rows: rows{row}}), w.disks[0].Remove("provider.id")); err != nil {
 		t.Fatal(err)
 	}
-	up, err := w.Begin()
+	up, err := w.Begin(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +148,123 @@ func TestEmptiedDirectoryIsClaimedAgain(t *testing.T) {
 	w.devices[0].FS = other.disks[0]
 	if _, err := w.Probe(0); !errors.Is(err, objectstore.ErrForeign) || w.Health()[0].Failed == "" {
 		t.Errorf("%v, %+v", err, w.Health())
+	}
+}
+
+// TestLeftoversAreClaimed: a directory that lost its identity is used again although it has files of deleted objects: if it also has a
+// file of an object, or if uploads of this run wrote its files. Otherwise it is failed, and the node starts with the other one.
+func TestLeftoversAreClaimed(t *testing.T) {
+	for name, c := range map[string]struct {
+		live   int // objects of the two that rows still name
+		starts bool
+		want   bool
+	}{"another object": {live: 1, want: true}, "another object, after a start": {1, true, true}, "no object": {want: true}, "no object, after a start": {0, true, false}} {
+		w := newCopies(2, two)
+		if err := w.Claim(objectstore.Owner{Journal: 7}); err != nil {
+			t.Fatal(err)
+		}
+		all := rows{w.store(t, content(1)), w.store(t, content(2))}[:c.live]
+		elsewhere := storage.Stored{Object: storage.Object{File: 99}}
+		if err := w.disks[0].Remove("provider.id"); err != nil {
+			t.Fatal(err)
+		}
+		if c.starts {
+			w.start(two)
+		}
+		if err := w.Claim(objectstore.Owner{Journal: 7, Rows: append(all, elsewhere)}); err != nil {
+			t.Errorf("%s: claim: %v", name, err)
+		}
+		_, err := w.Probe(0)
+		if failed := w.Health()[0].Failed; (err == nil) != c.want || (failed == "") != c.want {
+			t.Errorf("%s: %v, failed %q", name, err, failed)
+		}
+	}
+}
+
+// TestUnclaimedIsNotWritten: a provider that could not be claimed at the start may be of another node.
+func TestUnclaimedIsNotWritten(t *testing.T) {
+	w, other := newCopies(2, objectstore.Copies{Count: 2, Required: 2}), newCopies(2, two)
+	w.devices[0].err = syscall.EIO
+	if err := errors.Join(other.Claim(objectstore.Owner{Journal: 8}), w.Claim(objectstore.Owner{Journal: 7})); err != nil {
+		t.Fatal(err)
+	}
+	w.devices[0].err, w.devices[0].FS = nil, other.disks[0]
+	_, _, err := put(w.Store, random(2*digest.Group+5), digest.Group)
+	if names, listErr := other.disks[0].List(); listErr != nil || !slices.Equal(names, []string{"provider.id"}) {
+		t.Errorf("the directory of another node has %v, %v; the upload: %v", names, listErr, err)
+	}
+}
+
+// TestDamagedIdentity: one that is empty, cut or overwritten is like none: the directory is claimed if it has no files but those of this node.
+// Otherwise the provider is failed, and the start is not refused.
+func TestDamagedIdentity(t *testing.T) {
+	for _, text := range []string{"", "macronode provider disk1\n", "macronode provider disk1\njournal 00000000", "macronode provider disk1\njournal 0000000000000007\n\n", strings.Repeat("\x00", 60)} {
+		for name, known := range map[string]bool{"its own file": true, "no file": true, "a stranger's": false} {
+			w := newCopies(2, two)
+			if err := w.Claim(objectstore.Owner{Journal: 7}); err != nil {
+				t.Fatal(err)
+			}
+			all := rows{w.store(t, content(1)), {Object: storage.Object{File: 99}}}
+			if !known {
+				all = all[1:]
+			}
+			if name == "no file" {
+				w.disks[1].LoseAll()
+			} else if err := w.disks[1].Remove("provider.id"); err != nil {
+				t.Fatal(err)
+			}
+			f, err := w.disks[1].Create("provider.id")
+			if err == nil {
+				_, err = f.WriteAt([]byte(text), 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.start(two)
+			if err := w.Claim(objectstore.Owner{Journal: 7, Rows: all}); err != nil || (w.Health()[1].Failed == "") != known {
+				t.Errorf("%s, %q: %v, %+v", name, text, err, w.Health())
+			}
+			if _, err := w.Probe(1); (err == nil) != known {
+				t.Errorf("%s, %q: a probe: %v", name, text, err)
+			}
+		}
+	}
+}
+
+// TestCopyNeedsIdentity: a disk that is replaced or not mounted gets no copy before it is claimed. The next start claims it.
+func TestCopyNeedsIdentity(t *testing.T) {
+	w := newCopies(2, two)
+	if err := w.Claim(objectstore.Owner{Journal: 7}); err != nil {
+		t.Fatal(err)
+	}
+	kept := w.store(t, content(1))
+	w.disks[1].LoseAll()
+	lost := w.store(t, content(2))
+	if names := w.disks[1].Names(); len(names) > 0 || len(w.defects) != 1 || w.defects[0] != lost {
+		t.Errorf("the new disk has %q, defects %v", names, w.defects)
+	}
+	if w.Health()[1].Failed == "" {
+		t.Error("the provider has not failed")
+	}
+	w.start(two)
+	if err := w.Claim(objectstore.Owner{Journal: 7, Rows: rows{kept}}); err != nil || w.Health()[1].Failed != "" {
+		t.Errorf("the next start: %v, %+v", err, w.Health())
+	}
+	if err := w.RepairCopy(kept, 1, nil); err != nil {
+		t.Error(err)
+	}
+	w.disks[1].LoseAll()
+	if err := w.RepairCopy(kept, 1, nil); err == nil {
+		t.Error("a repair writes into a directory that was not claimed")
+	}
+	w = newCopies(1, objectstore.Copies{Count: 1, Required: 1})
+	if err := w.Claim(objectstore.Owner{Journal: 7}); err != nil {
+		t.Fatal(err)
+	}
+	w.disks[0].LoseAll()
+	u, _, err := put(w.Store, content(1), 10)
+	if u.Done(); err == nil {
+		t.Error("an upload succeeds in another directory")
 	}
 }
 
@@ -198,6 +332,81 @@ func TestProviderWithoutIdentityIsThere(t *testing.T) {
 			t.Errorf("directory %d is the old one: %v", old, err)
 		}
 	}
+}
+
+// TestDirectoryHasOneHolder: while a store has claimed a directory, another one of the same journal is refused and removes nothing. A directory
+// that comes back later is locked when it is claimed, and is failed while another process holds it. The file of the lock is no object.
+func TestDirectoryHasOneHolder(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	open := func(first string) *objectstore.Store {
+		var list []objectstore.Provider
+		for i, d := range []string{first, dirs[1]} {
+			name := fmt.Sprintf("disk%d", i)
+			list = append(list, objectstore.Provider{Provider: placement.Provider{Name: name, Domain: name, Weight: 1}, Port: provider.Dir{FS: fs.Dir(d)}})
+		}
+		return objectstore.NewCopies(list, two, limits)
+	}
+	owner := func(name string) objectstore.Owner { return objectstore.Owner{Journal: 7, Holder: name} }
+	none := func(storage.Address, storage.File) bool { return false }
+	held, second := open(dirs[0]), open(dirs[0])
+	if err := held.Claim(owner("one")); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := held.Files(); err != nil || files.HasObjects() {
+		t.Errorf("objects in a new directory: %+v, %v", files.Names, err)
+	}
+	row := (&copies{Store: held}).store(t, content(1))
+	err := second.Claim(owner("two"))
+	if !errors.Is(err, fs.ErrHeld) || !strings.Contains(err.Error(), "provider disk0: ") || !strings.Contains(err.Error(), fmt.Sprintf("is held by process %d, one;", os.Getpid())) {
+		t.Errorf("a second claim: %v", err)
+	}
+	if _, err := second.Get(row.Address, row.Object); err == nil {
+		t.Error("the second store reads")
+	}
+	second.Reserve(99)
+	if c, _ := second.Collect(none); c.Files != 0 {
+		t.Errorf("the second store has removed %d files", c.Files)
+	}
+	if err := second.Claim(objectstore.Owner{Journal: 7, Restoring: true, Take: true, Holder: "a restore"}); !errors.Is(err, fs.ErrHeld) {
+		t.Errorf("a restore: %v", err)
+	}
+	held.Release()
+
+	away := dirs[0] + ".away"
+	if err := os.Rename(dirs[0], away); err != nil {
+		t.Fatal(err)
+	}
+	late := open(dirs[0])
+	if err := late.Claim(owner("late")); err != nil || late.Health()[0].Failed == "" {
+		t.Fatalf("%v, %+v", err, late.Health())
+	}
+	lock, err := fs.LockFile(fs.Dir(away), "provider.lock", "the one before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(away, dirs[0]); err != nil {
+		t.Fatal(err)
+	}
+	late.Reserve(99)
+	if _, err := late.Collect(none); !errors.Is(err, objectstore.ErrAbsent) {
+		t.Errorf("collected in a directory that was not claimed: %v", err)
+	}
+	if no, _ := late.Probe(0); !errors.Is(no, fs.ErrHeld) || !strings.Contains(late.Health()[0].Failed, "the one before") {
+		t.Errorf("probe of a held directory: %v, %+v", no, late.Health())
+	}
+	if files, _ := os.ReadDir(dirs[0]); len(files) < 3 {
+		t.Errorf("files of a held directory: %v", files)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if no, _ := late.Probe(0); no != nil || late.Health()[0].Failed != "" {
+		t.Errorf("probe: %v, %+v", no, late.Health())
+	}
+	if err := held.Claim(owner("one")); !errors.Is(err, fs.ErrHeld) || !strings.Contains(err.Error(), ", late;") {
+		t.Errorf("a claim while the late one holds it: %v", err)
+	}
+	late.Release()
 }
 
 // rows are the objects of a journal.
@@ -271,7 +480,7 @@ func TestOnlyDirectory(t *testing.T) {
 		if _, err := s.Get(o.Address, o.Object); !errors.Is(err, objectstore.ErrAbsent) {
 			t.Errorf("%s: get: %v", what, err)
 		}
-		up, _ := s.Begin()
+		up, _ := s.Begin(1)
 		if _, err := up.Write([]byte("x")); !errors.Is(err, objectstore.ErrAbsent) {
 			t.Errorf("%s: upload: %v", what, err)
 		}
@@ -289,8 +498,8 @@ func TestOnlyDirectory(t *testing.T) {
 		write(dir, name, identity) // the right one is mounted
 		write(dir, file, "abc")
 		write(dir, fmt.Sprintf("%016x.part", 120), "of a crash")
-		if no, _ := s.Probe(0); no != nil || s.Verify(o) != nil || s.Newest() != 120 {
-			t.Errorf("%s: mounted again: %v, %v, newest %d", what, no, s.Verify(o), s.Newest())
+		if no, _ := s.Probe(0); no != nil || s.Verify(o) != nil || !s.Settled()(120) || s.Settled()(121) {
+			t.Errorf("%s: mounted again: %v, %v, or the newest file is not 120", what, no, s.Verify(o))
 		}
 		if err := os.Rename(dir, dir+".away"); err != nil {
 			t.Fatal(err)

@@ -2,11 +2,11 @@ package objectstore
 
 import (
 	"errors"
-	"io"
 	"os"
 
 	"macronode/adapters/fs"
 	"macronode/adapters/provider"
+	"macronode/core/coding"
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
@@ -14,10 +14,12 @@ import (
 
 // An Object is an open object. Its file stays readable when it is collected. It is not safe for concurrent use.
 type Object struct {
-	*content // of the copy that is read
+	*content        // of the copy that is read; nil: the object has shards
+	coded    *coded // nil: it has copies
 
 	store *Store
-	away  error                          // of a copy that cannot be reached now; nil: there was none
+	lost  coding.Scheme                  // of which there are too few shards; zero: there is none
+	away  error                          // of a copy in a provider that cannot be reached or has failed; nil: there was none
 	order placement.Order                // in which copies are tried
 	at    int                            // the place of the copy that is read
 	stuck [placement.MaxProviders]uint64 // 1 + the offset at which each place failed; 0: it has not failed
@@ -25,21 +27,35 @@ type Object struct {
 
 // Get opens an object. ErrGone reports that its file is not there: the object was deleted meanwhile, or the
 // file is lost in all providers. ErrAbsent reports that the only directory is not there.
-func (s *Store) Get(a storage.Address, o storage.Object) (*Object, error) {
-	x := &Object{store: s, order: s.order(o.File)}
-	if err := x.open(storage.Stored{Address: a, Object: o}); err != nil {
-		return nil, err
+func (s *Store) Get(a storage.Address, o storage.Object) (x *Object, err error) {
+	row := storage.Stored{Address: a, Object: o}
+	for range maxOpens {
+		moved := s.moved.Load()
+		x = &Object{store: s, order: s.order(o.File)}
+		if err = x.open(row); err == nil {
+			return x, nil
+		}
+		if s.moved.Load() == moved { // else a part may have moved into a provider that had been asked before
+			break
+		}
 	}
-	return x, nil
+	if !isAny(err, ErrUnavailable, ErrAbsent) {
+		s.defect(row)
+	}
+	return nil, err
 }
 
-// open opens the first copy that can be opened. If there is none, it returns the error of a copy that is there, else ErrGone.
+// maxOpens is how often an object is opened while parts are being moved.
+const maxOpens = 3
+
+// open opens the first copy that can be opened, or the shards. If there are none, it returns the error of a copy that is there, else
+// ErrGone.
 func (o *Object) open(row storage.Stored) error {
 	failed, defect := ErrGone, false
 	for ; o.at < o.order.Len(); o.at++ {
-		c, err := o.store.providers[o.order.At(o.at)].open(row)
+		err := o.openIn(row, o.order.At(o.at))
 		if err == nil {
-			if o.content = c; defect || o.lacksCopy() {
+			if o.coded == nil && (defect || o.lacksCopy()) {
 				o.store.defect(row)
 			}
 			return nil
@@ -48,22 +64,63 @@ func (o *Object) open(row storage.Stored) error {
 			failed, defect = err, true
 		}
 		o.stuck[o.at] = 1
-		o.noteAway(err)
+		o.noteAway(o.order.At(o.at), err)
+	}
+	for _, scheme := range o.store.schemesOf(row.Size) { // its shards may be elsewhere than they are placed
+		if scheme == o.lost {
+			continue
+		}
+		if err := o.use(o.store.openCoded(row, scheme, o.order, nil)); err == nil || !errors.Is(err, ErrGone) {
+			return err
+		}
 	}
 	return o.failure(failed)
 }
 
-// noteAway keeps the error of a copy that cannot be reached now.
-func (o *Object) noteAway(err error) {
-	if errors.Is(err, ErrUnavailable) {
-		o.away = err
+// openIn opens the copy in a provider, or all shards if the provider has the shard that is placed there.
+func (o *Object) openIn(row storage.Stored, i int) (err error) {
+	var shards [2]Part
+	err = ErrGone
+	for _, part := range o.store.candidates(shards[:0], row, i) {
+		if part.Scheme.IsSet() && part.Scheme == o.lost {
+			continue
+		}
+		if !part.Scheme.IsSet() {
+			o.content, err = o.store.providers[i].open(row)
+		} else if f, failed := o.store.openShard(row, part, new(pacing)); failed == nil {
+			return o.use(o.store.openCoded(row, part.Scheme, o.order, f))
+		} else {
+			err = failed
+		}
+		if !errors.Is(err, ErrGone) {
+			return err
+		}
+	}
+	return err
+}
+
+// use reads from shards, if there are enough.
+func (o *Object) use(c *coded) error {
+	if c.open() < int(c.scheme.Data) {
+		c.close()
+		o.lost = c.scheme
+		return c.failure()
+	}
+	o.coded = c
+	return nil
+}
+
+// noteAway keeps the error of a copy in the i-th provider, if the provider cannot be reached or has failed.
+func (o *Object) noteAway(i int, err error) {
+	if away := o.store.providers[i].away(err); away != nil {
+		o.away = away
 	}
 }
 
 // failure returns why no copy can be read: that one cannot be reached now is more than that another one is bad.
 func (o *Object) failure(err error) error {
 	if o.away != nil && !errors.Is(err, ErrUnavailable) {
-		return errors.Join(o.away, err)
+		return join(o.away, err)
 	}
 	return err
 }
@@ -76,12 +133,29 @@ func (o *Object) lacksCopy() bool {
 }
 
 // Close closes the files of o.
-func (o *Object) Close() { o.content.close() }
+func (o *Object) Close() {
+	if o.coded != nil {
+		o.coded.close()
+		return
+	}
+	o.content.close()
+}
+
+// limits returns the pacing of o.
+func (o *Object) limits() *pacing {
+	if o.coded != nil {
+		return o.coded.pacing
+	}
+	return o.content.pacing
+}
 
 // WriteRange passes length bytes from off to send, in parts of at most one group, each of which was verified. Both lie
 // within the object. send must not keep its argument. A part that cannot be read from one copy is read from another. WriteRange
 // returns the error of send, ErrDamaged, ErrUnavailable, or that of a read.
 func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
+	if o.coded != nil {
+		return o.coded.writeRange(off, length, send)
+	}
 	var stopped error
 	forward := func(part []byte) error {
 		if stopped = send(part); stopped == nil {
@@ -104,7 +178,7 @@ func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 func (o *Object) next(off uint64, err error) bool {
 	row := storage.Stored{Address: o.address, Object: o.row}
 	_ = o.store.providers[o.order.At(o.at)].note(err)
-	o.noteAway(err)
+	o.noteAway(o.order.At(o.at), err)
 	o.store.defect(row)
 	o.stuck[o.at] = off + 1
 	for n := 1; n < o.order.Len(); n++ {
@@ -114,12 +188,12 @@ func (o *Object) next(off uint64, err error) bool {
 		}
 		c, err := o.store.providers[o.order.At(at)].open(row)
 		if err != nil {
-			o.noteAway(err)
+			o.noteAway(o.order.At(at), err)
 			o.stuck[at] = off + 1
 			continue
 		}
 		o.content.close()
-		c.pace = o.content.pace
+		c.pacing = o.content.pacing
 		o.content, o.at = c, at
 		return true
 	}
@@ -128,15 +202,10 @@ func (o *Object) next(off uint64, err error) bool {
 
 // content is an open copy of an object.
 type content struct {
-	address     storage.Address
-	row         storage.Object
-	data, nodes fs.File               // the same file if the nodes are appended to the content
-	nodesAt     uint64                // where they begin
-	cached      []byte                // some nodes
-	cachedAt    uint64                // the place of the first
-	lastNode    uint64                // the place of the node that was read last
-	pace        func(bytes int) error // is called before each read; nil: no limit
-	paced       error                 // of pace: it ended the read
+	address storage.Address
+	row     storage.Object
+	data    fs.File
+	nodeReader
 }
 
 // open opens a copy.
@@ -154,25 +223,29 @@ func (p *member) open(o storage.Stored) (c *content, err error) {
 
 // openAs opens the files of an object that have a layout.
 func (p *member) openAs(l layout, a storage.Address, o storage.Object) (*content, error) {
-	data, err := p.Port.Open(name(a, o.File) + l.suffix())
+	data, err := provider.OpenContent(p.Port, name(a, o.File)+l.suffix())
 	if err != nil {
 		return nil, gone(err)
 	}
-	x, want := &content{address: a, row: o, data: data}, o.Size
+	x, want := &content{address: a, row: o, data: data, nodeReader: nodeReader{pacing: new(pacing)}}, o.Size
 	switch l {
 	case appendedNodes:
 		x.nodes, x.nodesAt = data, o.Size
 		want += digest.NodeLen * (digest.Groups(o.Size) - 1)
 	case separateNodes:
-		if x.nodes, err = p.Port.Open(name(a, o.File) + nodesSuffix); err != nil {
+		if x.nodes, err = provider.OpenContent(p.Port, name(a, o.File)+nodesSuffix); err != nil {
 			x.close()
 			return nil, gone(err)
 		}
 	case noNodes:
 	}
-	if size, err := data.Size(); err != nil || uint64(size) != want {
+	size, err := data.Size()
+	if err == nil && uint64(size) != want {
+		err = ErrDamaged
+	}
+	if err != nil {
 		x.close()
-		return nil, errors.Join(ErrDamaged, err)
+		return nil, err
 	}
 	return x, nil
 }
@@ -219,55 +292,6 @@ func (o *content) writeRange(off, length uint64, send func([]byte) error) error 
 	})
 	if err == nil && !ok {
 		err = ErrDamaged
-	}
-	return err
-}
-
-// cachedNodes is how many nodes are read at once: those above as many groups lie side by side.
-const cachedNodes = 64
-
-// readNode reads a node. If it is near the one before, it also reads those before it, which are needed next.
-func (o *content) readNode(place uint64, n *[digest.NodeLen]byte) error {
-	if place < o.cachedAt || place >= o.cachedAt+uint64(len(o.cached))/digest.NodeLen {
-		first := place
-		if max(place, o.lastNode)-min(place, o.lastNode) < cachedNodes { // else it is high in the tree, and nothing is needed beside it
-			first -= min(place, cachedNodes-1)
-		}
-		length := int(place+1-first) * digest.NodeLen
-		if cap(o.cached) < length {
-			o.cached = make([]byte, length)
-		}
-		o.cached, o.cachedAt = o.cached[:length], first
-		if err := o.wait(length); err != nil {
-			o.cached = o.cached[:0]
-			return err
-		}
-		if err := readFull(o.nodes, o.cached, o.nodesAt+first*digest.NodeLen); err != nil {
-			o.cached = o.cached[:0]
-			return err
-		}
-	}
-	o.lastNode = place
-	copy(n[:], o.cached[(place-o.cachedAt)*digest.NodeLen:])
-	return nil
-}
-
-// wait waits until some bytes may be read.
-func (o *content) wait(bytes int) error {
-	if o.pace != nil {
-		o.paced = o.pace(bytes)
-	}
-	return o.paced
-}
-
-// readFull fills p. A file that is too short is damaged.
-func readFull(f fs.File, p []byte, off uint64) error {
-	n, err := f.ReadAt(p, int64(off))
-	if n == len(p) {
-		return nil
-	}
-	if errors.Is(err, io.EOF) {
-		return ErrDamaged
 	}
 	return err
 }

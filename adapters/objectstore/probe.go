@@ -11,6 +11,7 @@ import (
 // then used again; a provider without space for uploads is not failed. Probe is not safe for concurrent use.
 func (s *Store) Probe(i int) (unreadable, unwritable error) {
 	p := s.providers[i]
+	defer func() { p.noteSpace(unwritable) }()
 	if err := s.reclaim(p); err != nil {
 		err = fmt.Errorf("probe objects: %w", err)
 		p.fail(err)
@@ -28,8 +29,9 @@ func (s *Store) Probe(i int) (unreadable, unwritable error) {
 	unreadable, unwritable = p.Port.Probe(effort)
 	switch {
 	case unwritable == nil:
+		p.left.clear(p.Port) // before repairs look for copies
 		p.failed.Store(nil)
-		unwritable = s.checkSpace(p)
+		unwritable = s.checkSpace(p, 0)
 	case unreadable != nil:
 		p.fail(unreadable)
 	default:
@@ -43,5 +45,5 @@ func (s *Store) reclaim(p *member) error {
 	if s.owner.Journal == 0 {
 		return nil
 	}
-	return s.claim(p, 0)
+	return s.claim(p)
 }

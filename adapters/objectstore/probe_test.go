@@ -49,21 +49,22 @@ func TestProbeFindsWhatFails(t *testing.T) {
 		in                     fs.FS
 		unreadable, unwritable error
 		failed                 bool
+		full                   string
 	}{
-		{dir, nil, nil, false},
-		{faultyDir{Dir: dir, create: syscall.EROFS}, nil, syscall.EROFS, true},
-		{faultyDir{Dir: dir, create: syscall.ENOSPC}, nil, syscall.ENOSPC, false},
-		{faultyDir{Dir: dir, open: syscall.EIO}, syscall.EIO, syscall.EIO, true},
-		{scarceDir{dir}, nil, objectstore.ErrNoSpace, false},
-		{dir, nil, nil, false},
-		{fs.Dir(filepath.Join(string(dir), "missing")), os.ErrNotExist, os.ErrNotExist, true},
+		{dir, nil, nil, false, ""},
+		{faultyDir{Dir: dir, create: syscall.EROFS}, nil, syscall.EROFS, true, ""},
+		{faultyDir{Dir: dir, create: syscall.ENOSPC}, nil, syscall.ENOSPC, false, "probe objects: no space left on device"},
+		{faultyDir{Dir: dir, open: syscall.EIO}, syscall.EIO, syscall.EIO, true, ""},
+		{scarceDir{dir}, nil, objectstore.ErrNoSpace, false, "objectstore: the free space of the disk is reserved: 1048576 bytes are free, 4195304 are reserved"},
+		{dir, nil, nil, false, ""},
+		{fs.Dir(filepath.Join(string(dir), "missing")), os.ErrNotExist, os.ErrNotExist, true, ""},
 	} {
-		store := objectstore.New(c.in, objectstore.Limits{})
+		store := objectstore.New(c.in, objectstore.Limits{Reserve: 1000})
 		unreadable, unwritable := store.Probe(0)
 		if !errors.Is(unreadable, c.unreadable) || !errors.Is(unwritable, c.unwritable) {
 			t.Errorf("%+v: %v, %v", c.in, unreadable, unwritable)
 		}
-		if h := store.Health()[0]; (h.Failed != "") != c.failed {
+		if h := store.Health()[0]; (h.Failed != "") != c.failed || h.Full != c.full {
 			t.Errorf("%+v: %+v", c.in, h)
 		}
 	}

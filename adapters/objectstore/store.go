@@ -1,6 +1,7 @@
 // Package objectstore keeps the bytes of objects in files of providers:
 //
 //	upload:  N.part ──► sync ──► ADDRESS-N.object ──► flush of its name ──► row ──► reply
+//	         a content of one group: ADDRESS-N ──► sync ──► flush of its name ──► row ──► reply
 //	read:    row ──► ADDRESS-N.object, each group verified against the address ──► client
 //	collect: a file that no row names and no upload is writing ──► removed
 //
@@ -18,6 +19,14 @@
 //	upload:  each group is written to all chosen providers; each syncs, then the row
 //	read:    a group that cannot be read or does not verify is read from another copy
 //	repair:  a copy that is missing or damaged is written again from a good one
+//
+// With a scheme, an object that is larger than a stripe has shards instead of copies. Each is a file in a provider of its own:
+//
+//	data:    ADDRESS-N.rs6-3-0 …    its groups, then the nodes of the hash tree of the whole object
+//	parity:  ADDRESS-N.rs6-3-6 …    its blocks, each with a checksum, then the nodes
+//	         ….nodes                many nodes
+//
+// Each shard is verified without the others. An object is read from any as many shards as it has of data.
 package objectstore
 
 import (
@@ -30,11 +39,14 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"macronode/adapters/erasure"
 	"macronode/adapters/fs"
 	"macronode/adapters/provider"
+	"macronode/core/coding"
 	"macronode/core/digest"
 	"macronode/core/placement"
 	"macronode/core/storage"
+	"macronode/core/types"
 )
 
 // Errors of uploads and reads.
@@ -45,13 +57,13 @@ var (
 	ErrDamaged = errors.New("objectstore: the file does not contain the object")
 	ErrGone    = errors.New("objectstore: the file is not there")
 
-	// ErrUnavailable reports a read that failed because a provider cannot be reached now. Its copy may be good.
+	// ErrUnavailable reports a read that failed because a provider cannot be reached now, or has failed. Its copy may be good.
 	ErrUnavailable = provider.ErrUnavailable
 )
 
 // Limits of a Store.
 type Limits struct {
-	Uploads int    // at once, including those with an unknown outcome
+	Uploads int    // of all tenants at once, including those with an unknown outcome
 	Reserve uint64 // bytes of the disk that are kept free
 	Object  uint64 // bytes of the largest object
 }
@@ -65,14 +77,23 @@ type Store struct {
 	limits    Limits
 	appended  int // nodes that are appended to the content at most
 	defect    func(storage.Stored)
-	owner     Owner         // the node that has claimed the directories; journal 0: none has
-	written   atomic.Uint64 // bytes of uploads since the last collection
-	full      chan struct{} // has a value if a collection is wanted now
+	schemes   atomic.Pointer[[]coding.Scheme] // of objects, first that of uploads
+	owner     Owner                           // the node that has claimed the directories; journal 0: none has
+	written   atomic.Uint64                   // bytes of uploads since the last collection
+	moved     atomic.Uint64                   // parts that were removed after others had replaced them
+	full      chan struct{}                   // has a value if a collection is wanted now
+	refused   atomic.Pointer[string]          // why the last upload failed for lack of space since Refused was called; nil: none did
+
+	removal sync.Mutex // held while files of objects are removed
 
 	mu      sync.Mutex
 	next    storage.File
+	first   storage.File          // of the uploads since the start; 0: there was none
 	uploads map[storage.File]bool // that have not ended
+	tenants map[types.Tenant]int  // how many of them each tenant has
+	kept    map[storage.File]bool // of uploads, those whose outcome is unknown
 	repairs map[storage.File]bool // copies that are being written again
+	codecs  map[coding.Scheme]*erasure.Codec
 }
 
 // New returns a store of the files in one directory. Recover must be called before its first upload.
@@ -83,7 +104,11 @@ func New(dir fs.FS, l Limits) *Store {
 // NewCopies returns a store of the files in several directories. There must be as many failure domains as copies.
 func NewCopies(list []Provider, c Copies, l Limits) *Store {
 	s := &Store{copies: c, limits: l, appended: maxAppended, defect: func(storage.Stored) {},
-		full: make(chan struct{}, 1), uploads: map[storage.File]bool{}, repairs: map[storage.File]bool{}}
+		full: make(chan struct{}, 1), uploads: map[storage.File]bool{}, tenants: map[types.Tenant]int{}, kept: map[storage.File]bool{}, repairs: map[storage.File]bool{}, codecs: map[coding.Scheme]*erasure.Codec{}}
+	s.schemes.Store(new([]coding.Scheme))
+	if c.Coding.IsSet() {
+		s.noteScheme(c.Coding)
+	}
 	var places []placement.Provider
 	for i, p := range list {
 		if p.Far {
@@ -96,8 +121,8 @@ func NewCopies(list []Provider, c Copies, l Limits) *Store {
 	return s
 }
 
-// OnDefect sets what is called with each object that lacks a copy, or has a bad one. It must not block. It is set before
-// the first upload.
+// OnDefect sets what is called with each object that lacks a copy, or has a bad one, also if it cannot be read. It must not block. It is
+// set before the first upload.
 func (s *Store) OnDefect(f func(storage.Stored)) { s.defect = f }
 
 // Recover reads which numbers were used. It removes nothing. A directory that cannot be read is an error if no other one can be
@@ -107,7 +132,7 @@ func (s *Store) Recover() error {
 	if err != nil {
 		return err
 	}
-	for _, names := range files {
+	for _, names := range files.Names {
 		s.reserveAll(names)
 	}
 	return nil
@@ -115,6 +140,7 @@ func (s *Store) Recover() error {
 
 // reserveAll reserves the numbers in the names of files.
 func (s *Store) reserveAll(names []string) {
+	s.noteSchemes(names)
 	for _, name := range names {
 		if f, ok := parseName(name); ok {
 			s.Reserve(f.file)
@@ -130,11 +156,16 @@ func (s *Store) Reserve(file storage.File) {
 	s.next = max(s.next, file)
 }
 
-// Newest returns the greatest number of an upload.
-func (s *Store) Newest() storage.File {
+// Settled returns a function that reports whether no upload was writing a file when Settled was called. A list of files that is made later
+// has such a file, unless it is lost. An upload with an unknown outcome writes nothing any more.
+func (s *Store) Settled() func(storage.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.next
+	newest, writing := s.next, map[storage.File]bool{}
+	for f := range s.uploads {
+		writing[f] = !s.kept[f]
+	}
+	return func(f storage.File) bool { return f <= newest && !writing[f] }
 }
 
 // Uploads returns how many uploads have not ended.
@@ -203,6 +234,9 @@ func parseName(s string) (f fileName, ok bool) {
 		rest = withNodes
 	} else if !part {
 		rest = strings.TrimSuffix(rest, objectSuffix)
+	}
+	if of, _, _, ok := cutShard(rest); ok && !part {
+		rest = of
 	}
 	if !part {
 		address, file, ok := strings.Cut(rest, "-")
@@ -280,4 +314,11 @@ func (s *Store) writes(f storage.File) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uploads[f] || s.repairs[f]
+}
+
+// isOfThisRun reports whether an upload since the start had a number.
+func (s *Store) isOfThisRun(f storage.File) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first > 0 && s.first <= f && f <= s.next
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,6 +18,7 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/digest"
 	"macronode/core/storage"
+	"macronode/core/types"
 )
 
 var limits = objectstore.Limits{Uploads: 4, Object: 1 << 20}
@@ -45,9 +47,12 @@ func content(n int) []byte {
 
 func address(b []byte) storage.Address { return storage.Address(digest.Sum(b)) }
 
-// put uploads b in writes of some size and stores it.
+// uploaders counts the tenants that have uploaded: each upload of a test is of another one, so none has to leave room.
+var uploaders atomic.Uint32
+
+// put uploads b in writes of some size and stores it, for a tenant without other uploads.
 func put(s *objectstore.Store, b []byte, part int) (u *objectstore.Upload, a storage.Address, err error) {
-	if u, err = s.Begin(); err != nil {
+	if u, err = s.Begin(types.Tenant(uploaders.Add(1))); err != nil {
 		return nil, a, err
 	}
 	for p := range slices.Chunk(b, part) {
@@ -170,7 +175,7 @@ func TestDamageIsNeverSent(t *testing.T) {
 			all, err := s.Files()
 			left, _ := d.List()
 			if lost := !slices.Contains(left, names[0]); err != nil || all.Has(storage.Stored{Address: a, Object: o}) == lost {
-				t.Errorf("%s: %q, %v", what, all, err)
+				t.Errorf("%s: %q, %v", what, all.Names, err)
 			}
 		}
 	}
@@ -199,15 +204,15 @@ func change(t *testing.T, d *world.Disk, name string, by func([]byte) []byte) {
 // TestPowerLoss ends the power at each operation of an upload. What Store has confirmed is there afterwards, and
 // nothing else is when it was collected.
 func TestPowerLoss(t *testing.T) {
-	for files := 1; files <= 2; files++ {
-		losePower(t, files)
+	for n := range 5 {
+		losePower(t, content(n), 1)
 	}
+	losePower(t, content(4), 2)
 }
 
 // losePower ends the power at each operation of an upload into one file or two.
-func losePower(t *testing.T, files int) {
+func losePower(t *testing.T, b []byte, files int) {
 	t.Helper()
-	b := content(4)
 	confirmed, lost := 0, 0
 	for fuse := range 100 {
 		for seed := range uint64(4) {
@@ -264,7 +269,7 @@ type system struct {
 func (s *system) begin(t *rapid.T) {
 	b := content(rapid.IntRange(0, 4).Draw(t, "content"))
 	if len(s.open) == limits.Uploads {
-		if _, err := s.store.Begin(); !errors.Is(err, objectstore.ErrBusy) {
+		if _, err := s.store.Begin(1); !errors.Is(err, objectstore.ErrBusy) {
 			t.Fatalf("one upload more: %v", err)
 		}
 		return
@@ -328,6 +333,39 @@ func (s *system) live(a storage.Address, f storage.File) bool {
 	return ok && of == a
 }
 
+// TestTenantsLeaveUploads: a tenant has half of the uploads at most, the next one a quarter, and the last one goes to a tenant without
+// any. An upload counts until it has ended, and one with an unknown outcome longer.
+func TestTenantsLeaveUploads(t *testing.T) {
+	s := objectstore.New(world.NewDisk(), objectstore.Limits{Uploads: 8, Object: 1 << 20})
+	begin := func(tenant types.Tenant, want int) (all []*objectstore.Upload) {
+		t.Helper()
+		for {
+			u, err := s.Begin(tenant)
+			if err != nil {
+				if !errors.Is(err, objectstore.ErrBusy) || len(all) != want {
+					t.Fatalf("tenant %d begins %d uploads, want %d: %v", tenant, len(all), want, err)
+				}
+				return all
+			}
+			all = append(all, u)
+		}
+	}
+	first := begin(1, 4)
+	begin(2, 2)
+	begin(3, 1)
+	begin(4, 1)
+	begin(5, 0)
+	first[0].Keep()
+	begin(5, 0)
+	first[1].Done()
+	begin(1, 0) // it has three, and leaves the last one
+	begin(5, 1)
+	for _, u := range first[2:] {
+		u.Done()
+	}
+	begin(1, 1) // with the kept one, it has as many as are left
+}
+
 // restart loses power, and all uploads.
 func (s *system) restart(t *rapid.T) {
 	s.seed++
@@ -386,7 +424,7 @@ func TestNumbersAreNeverUsedAgain(t *testing.T) {
 	s := open(t, world.NewDisk())
 	s.Reserve(41)
 	s.Reserve(7)
-	if u, err := s.Begin(); err != nil || u.File() != 42 {
+	if u, err := s.Begin(1); err != nil || u.File() != 42 {
 		t.Errorf("the next upload has number %d, %v", u.File(), err)
 	}
 }
@@ -446,7 +484,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("without free space: %v", err)
 	}
 	u.Done()
-	u, _ = s.Begin()
+	u, _ = s.Begin(1)
 	if _, err := u.Write(content(4)); err != nil {
 		t.Error(err)
 	}

@@ -1,84 +1,116 @@
 package objectstore
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
 
 	"macronode/adapters/fs"
+	"macronode/adapters/provider"
+	"macronode/core/coding"
 	"macronode/core/digest"
 	"macronode/core/placement"
+	"macronode/core/share"
 	"macronode/core/storage"
+	"macronode/core/types"
 )
 
 // An Upload is the content of an object on its way to the disk. It is not safe for concurrent use. Every
 // Upload is ended by Done or Keep.
 type Upload struct {
-	store *Store
-	file  storage.File
+	store  *Store
+	file   storage.File
+	tenant types.Tenant
 
-	targets   []target
-	one       [1]target // of a store with one provider
-	written   int64     // of the content
-	nodeBytes int64     // of the nodes in a file of their own
-	separate  bool      // the nodes have a file of their own
+	targets   []target      // nil before the first bytes are written
+	one       [1]target     // of a store with one provider
+	scheme    coding.Scheme // of the targets, which are shards; zero: they are copies
+	expected  uint64        // bytes of the content; 0: unknown
+	written   int64         // of the content
+	nodeBytes int64         // of the nodes in a file of their own
+	separate  bool          // the nodes have a file of their own
 	tree      digest.Tree
-	group     *[digest.Group]byte // nil before the first byte, and after the end
+	stripe    *stripe             // whose next group is filled: the object may be coded, or is; nil before the first byte, and if it never is
+	group     []byte              // nil before the first byte, and after the end
 	filled    int                 // bytes of group
 	pending   []byte              // nodes that are not written
+	nodes     *[digest.Group]byte // the buffer of pending; nil while few are enough
 	err       error               // why the upload failed: fewer targets are left than are required, or the content is invalid
 	checked   uint64              // bytes that may be written until the free space is asked for again
 	address   storage.Address     // after Store
 	stored    bool
+	isSmall   bool // after Sum: the content is one group, and Store writes it
 	silent    bool // a lack of copies is not reported
 	replaces  bool // a copy that is there
+	repairs   bool // the targets are those that an object lacks
 }
 
-// A target is a copy on its way to a provider.
+// A target is a copy, or a shard, on its way to a provider.
 type target struct {
 	*member
+	shard       int
 	data, nodes fs.File // nodes is nil unless the nodes have a file of their own
+	written     int64   // of data
 	err         error   // the first failure
-	renamed     bool
+	isNamed     bool    // data has no draft: it was made under its name
+	isComplete  bool    // all files have their names and their content
 }
 
-// Begin begins an upload.
-func (s *Store) Begin() (*Upload, error) {
+// Begin begins an upload of a tenant. ErrBusy reports that the tenant must leave room for others: see share.Left.
+func (s *Store) Begin(t types.Tenant) (*Upload, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.uploads) >= s.limits.Uploads {
+	if share.Left(0, s.tenants[t], s.limits.Uploads-len(s.uploads)) == 0 {
 		return nil, ErrBusy
 	}
+	s.tenants[t]++
 	s.next++
+	s.first = cmp.Or(s.first, s.next)
 	s.uploads[s.next] = true
-	u := &Upload{store: s, file: s.next}
-	u.choose()
+	u := &Upload{store: s, file: s.next, tenant: t}
+	u.chooseOnly()
 	return u, nil
 }
 
-// choose chooses the providers of the copies. Failed ones are used if there are too few others.
-func (u *Upload) choose() {
-	s := u.store
-	if len(s.providers) == 1 {
-		u.one[0].member = s.providers[0]
-		u.targets = u.one[:]
-		if s.providers[0].absent.Load() {
-			u.err = ErrAbsent
-		}
+// chooseOnly makes the only provider the target, if there is one.
+func (u *Upload) chooseOnly() {
+	only := u.store.providers[0]
+	if len(u.store.providers) > 1 {
 		return
 	}
-	healthy, chosen := s.healthy(), placement.Set(0)
-	u.targets = make([]target, 0, s.copies.Count)
-	add := func(n int, usable placement.Set) {
-		order := s.table.Choose(uint64(u.file), n-len(u.targets), usable, chosen)
+	u.one[0].member = only
+	u.targets = u.one[:]
+	if only.absent.Load() {
+		u.err = ErrAbsent
+	}
+}
+
+// chooseCopies chooses the providers of the copies when the first bytes are written, if it has not done so. Full and failed ones are used if
+// there are too few others.
+func (u *Upload) chooseCopies() {
+	if u.targets != nil || u.err != nil {
+		return
+	}
+	s, bytes := u.store, u.partBytes()
+	var order placement.Order
+	s.choose(bytes, func(state *placement.State) (chosen placement.Set) {
+		order = s.table.Writers(uint64(u.file), s.copies.Count, s.copies.Required, bytes, state)
 		for i := range order.Len() {
-			u.targets = append(u.targets, target{member: s.providers[order.At(i)]})
 			chosen = chosen.With(order.At(i))
 		}
+		u.noteRoom(chosen, state.Room(bytes))
+		return chosen
+	})
+	u.targets = make([]target, 0, order.Len())
+	for i := range order.Len() {
+		u.targets = append(u.targets, target{member: s.providers[order.At(i)]})
 	}
-	add(s.copies.Count, healthy)
-	add(s.copies.Required, s.table.All()&^healthy)
+	u.refuseAbsent()
+}
+
+// refuseAbsent makes the upload fail if a target must not be written.
+func (u *Upload) refuseAbsent() {
 	if slices.ContainsFunc(u.targets, func(t target) bool { return t.absent.Load() }) {
 		u.targets, u.err = nil, ErrAbsent
 	}
@@ -111,16 +143,33 @@ func (u *Upload) settle() {
 			failed = errors.Join(failed, t.err)
 		}
 	}
-	if good < min(u.store.copies.Required, len(u.targets)) {
+	if good < u.required() {
 		u.err = failed
 	}
+}
+
+// required returns how many targets must be durable.
+func (u *Upload) required() int {
+	switch {
+	case u.repairs:
+		return 1
+	case u.scheme.IsSet():
+		return u.store.copies.requiredShards()
+	}
+	return min(u.store.copies.Required, len(u.targets))
 }
 
 // File returns the number of the upload.
 func (u *Upload) File() storage.File { return u.file }
 
 // Size returns how many bytes were written.
-func (u *Upload) Size() uint64 { return uint64(u.written) + uint64(u.filled) }
+func (u *Upload) Size() uint64 {
+	size := uint64(u.written) + uint64(u.filled)
+	if u.stripe != nil {
+		size += uint64(u.stripe.full) * digest.Group
+	}
+	return size
+}
 
 // freeCheck is how many bytes are written before the free space of the disk is asked for again.
 const freeCheck = 4 << 20
@@ -132,15 +181,44 @@ var groups = sync.Pool{New: func() any { return new([digest.Group]byte) }}
 // a method.
 func (u *Upload) Room() ([]byte, error) {
 	if u.group == nil && u.err == nil {
-		u.group = groups.Get().(*[digest.Group]byte)
+		u.getGroup()
 	}
 	if u.err == nil && u.filled == digest.Group { // it is written when more comes: the last one may be the root
-		u.flush()
+		u.nextGroup()
 	}
 	if u.err != nil {
 		return nil, u.err
 	}
 	return u.group[u.filled:], nil
+}
+
+// getGroup gets the buffer of the first group.
+func (u *Upload) getGroup() {
+	scheme := u.store.copies.Coding
+	if u.repairs {
+		scheme = u.scheme
+	}
+	if scheme.IsSet() {
+		u.stripe = newStripe(scheme)
+		u.group = u.stripe.group(0)
+		return
+	}
+	u.group = groups.Get().(*[digest.Group]byte)[:]
+}
+
+// nextGroup begins another group.
+func (u *Upload) nextGroup() {
+	switch {
+	case u.stripe == nil:
+		u.flush(u.content())
+		u.filled = 0
+	case u.stripe.full+1 < int(u.stripe.scheme.Data):
+		u.stripe.full++
+		u.group, u.filled = u.stripe.group(u.stripe.full), 0
+	default: // the object is larger than a stripe
+		u.beginShards()
+		u.flushStripe()
+	}
 }
 
 // Add adds the first n bytes of the buffer that Room returned.
@@ -170,37 +248,60 @@ func (u *Upload) Write(p []byte) (n int, err error) {
 	return n, u.err
 }
 
-// flush writes the group.
-func (u *Upload) flush() {
+// flush writes a group of an object that has copies.
+func (u *Upload) flush(group []byte) {
+	if !u.beginWrite(len(group), len(group)) {
+		return
+	}
+	u.tree.Add(group, u.addNode)
+	u.writeGroup(group)
+}
+
+// writeGroup writes a group into all targets.
+func (u *Upload) writeGroup(group []byte) {
+	if len(group) > 0 {
+		u.each(func(_ *Upload, t *target) error { return t.write(group) })
+	}
+	u.written += int64(len(group))
+}
+
+// beginWrite makes the files of the targets, and checks their space from time to time. each is how many of the bytes a target gets.
+func (u *Upload) beginWrite(bytes, each int) bool {
+	u.chooseCopies()
 	u.each((*Upload).beginFile)
-	if u.err == nil && u.checked < uint64(u.filled) {
+	if u.err == nil && u.checked < uint64(bytes) {
 		u.each((*Upload).checkSpace)
 		u.checked = freeCheck
 	}
 	if u.err != nil {
-		return
+		return false
 	}
-	u.checked -= min(u.checked, uint64(u.filled))
-	u.store.written.Add(uint64(u.filled))
-	group := u.content()
-	u.tree.Add(group, u.addNode)
-	if len(group) > 0 {
-		u.each((*Upload).writeGroup)
-	}
-	u.written += int64(len(group))
-	u.filled = 0
+	u.checked -= min(u.checked, uint64(bytes))
+	u.store.written.Add(uint64(each))
+	return true
 }
 
 // beginFile makes the file of the content.
 func (u *Upload) beginFile(t *target) (err error) {
-	if t.data == nil {
-		t.data, err = t.Port.Create(number(u.file) + partSuffix)
+	if t.data != nil {
+		return nil
 	}
+	if to, ok := t.Port.(provider.Direct); ok && u.isSmall {
+		if err := u.store.checkPlace(t.member); err != nil {
+			return err
+		}
+		t.isNamed = true
+		t.data, err = to.CreateFile(u.contentName(t))
+		return err
+	}
+	t.data, err = t.Port.Create(number(u.file) + partSuffix)
 	return err
 }
 
-func (u *Upload) writeGroup(t *target) error {
-	_, err := t.data.WriteAt(u.content(), u.written)
+// write appends to the content.
+func (t *target) write(p []byte) error {
+	n, err := t.data.WriteAt(p, t.written)
+	t.written += int64(n)
 	return err
 }
 
@@ -212,34 +313,28 @@ func (u *Upload) content() []byte {
 	return u.group[:u.filled]
 }
 
-// checkSpace keeps the reserve of the disk free.
-func (u *Upload) checkSpace(t *target) error { return u.store.checkSpace(t.member) }
-
-// checkSpace returns ErrNoSpace if a provider has no space for uploads.
-func (s *Store) checkSpace(p *member) error {
-	spare, err := s.spare(p)
-	if err != nil {
-		return err
-	}
-	s.wantCollection(spare)
-	if spare == 0 {
-		return ErrNoSpace
-	}
-	return nil
-}
-
-// spare returns how many bytes uploads may use of a provider.
-func (s *Store) spare(p *member) (uint64, error) {
-	free, err := p.Port.Free()
-	return free - min(free, s.limits.Reserve+freeCheck), err
-}
-
 // addNode adds a node of the tree.
 func (u *Upload) addNode(n [digest.NodeLen]byte) {
 	if len(u.pending) == u.store.appended*digest.NodeLen {
 		u.flushNodes()
 	}
+	if len(u.pending) == cap(u.pending) {
+		u.growPending()
+	}
 	u.pending = append(u.pending, n[:]...)
+}
+
+// fewNodes is how many nodes an upload has room for at first: those of 1 MiB and a bit more.
+const fewNodes = 20
+
+// growPending makes room for nodes: for few at first, then for all that an upload keeps, in a buffer of the pool.
+func (u *Upload) growPending() {
+	if u.pending == nil {
+		u.pending = make([]byte, 0, fewNodes*digest.NodeLen)
+		return
+	}
+	u.nodes = groups.Get().(*[digest.Group]byte)
+	u.pending = append(u.nodes[:0], u.pending...)
 }
 
 // flushNodes writes nodes into a file of their own: there are too many to append them to the content.
@@ -262,8 +357,11 @@ func (u *Upload) writeNodes(t *target) (err error) {
 
 // Sum ends the content and returns its address. Nothing is durable yet.
 func (u *Upload) Sum() (storage.Address, error) {
-	if u.err == nil {
-		u.flush()
+	if u.err == nil && u.fitsGroup() {
+		return u.sumSmall(), nil
+	}
+	if u.err == nil && (u.filled > 0 || u.written == 0) { // Room may have written the last group
+		u.flushLast()
 	}
 	if u.err != nil {
 		return storage.Address{}, u.err
@@ -278,144 +376,21 @@ func (u *Upload) Sum() (storage.Address, error) {
 	return a, u.err
 }
 
-func (u *Upload) appendNodes(t *target) error {
-	_, err := t.data.WriteAt(u.pending, u.written)
-	return err
-}
+func (u *Upload) appendNodes(t *target) error { return t.write(u.pending) }
 
-// Store makes the content durable under its address. Afterwards a row may name the file.
-func (u *Upload) Store(a storage.Address) error { return u.commit(a, true) }
-
-// commit makes the content durable and gives it its name, which is durable after the directory is synced as well.
-func (u *Upload) commit(a storage.Address, syncDir bool) error {
-	u.address = a
-	if len(u.targets) == 1 {
-		u.each(func(u *Upload, t *target) error { return u.finish(t, syncDir) })
-	} else if u.err == nil {
-		_ = finishing{u, syncDir}.Run(context.Background()) // the errors are those of the targets
-		u.settle()
-	}
-	u.stored = u.err == nil
-	return u.err
-}
-
-// finishing makes the copies of an upload durable, all at once.
-type finishing struct {
-	*Upload
-	syncDir bool
-}
-
-// Run returns when each copy is durable or has failed.
-func (f finishing) Run(context.Context) error {
-	var all sync.WaitGroup
-	for i := range f.targets {
-		if t := &f.targets[i]; t.err == nil {
-			all.Go(func() { t.err = t.note(f.finish(t, f.syncDir)) })
-		}
-	}
-	all.Wait()
-	return nil
-}
-
-// layout returns the layout of the files.
-func (u *Upload) layout() layout {
+// flushLast writes what is left in the buffers.
+func (u *Upload) flushLast() {
 	switch {
-	case u.separate:
-		return separateNodes
-	case len(u.pending) > 0:
-		return appendedNodes
-	}
-	return noNodes
-}
-
-// finish makes one copy durable and gives it its name.
-func (u *Upload) finish(t *target, syncDir bool) error {
-	for _, f := range [...]fs.File{t.nodes, t.data} {
-		if f != nil {
-			if err := f.Sync(); err != nil {
-				return err
-			}
+	case u.stripe == nil:
+		u.flush(u.content())
+	case u.scheme.IsSet():
+		u.flushStripe()
+	default: // it fits into a stripe, and has copies
+		for i := range u.stripe.full {
+			u.flush(u.stripe.group(i))
 		}
+		u.stripe.full = 0
+		u.flush(u.content())
 	}
-	if t.nodes != nil {
-		if err := u.publish(t, number(u.file)+nodesSuffix+partSuffix, name(u.address, u.file)+nodesSuffix); err != nil {
-			return err
-		}
-	}
-	if err := u.publish(t, number(u.file)+partSuffix, name(u.address, u.file)+u.layout().suffix()); err != nil {
-		return err
-	}
-	t.renamed = true
-	if !syncDir {
-		return nil
-	}
-	return t.Port.Flush()
-}
-
-// publish gives a file its name.
-func (u *Upload) publish(t *target, draft, name string) error {
-	if u.replaces {
-		return t.Port.Replace(draft, name)
-	}
-	return t.Port.Put(draft, name)
-}
-
-// Done ends the upload after its outcome is known. A file that no row names is removed by the collector;
-// one without an address at once. An object that lacks copies is reported.
-func (u *Upload) Done() {
-	u.close()
-	good := 0
-	for i := range u.targets {
-		t := &u.targets[i]
-		u.removeFailed(t)
-		if t.err == nil {
-			good++
-		}
-	}
-	s := u.store
-	s.mu.Lock()
-	delete(s.uploads, u.file)
-	s.mu.Unlock()
-	if u.stored && !u.silent && good < s.copies.Count {
-		s.defect(storage.Stored{Address: u.address, Object: storage.Object{Size: u.Size(), File: u.file}})
-	}
-}
-
-// removeFailed removes the files of a copy that has no address, or is not durable while another one is.
-func (u *Upload) removeFailed(t *target) {
-	if t.renamed && (t.err == nil || u.err != nil) {
-		return
-	}
-	// What cannot be removed is left to the collector.
-	if t.renamed {
-		_ = t.Port.Remove(name(u.address, u.file) + u.layout().suffix())
-		if t.nodes != nil {
-			_ = t.Port.Remove(name(u.address, u.file) + nodesSuffix)
-		}
-		return
-	}
-	if t.data != nil {
-		_ = t.Port.Remove(number(u.file) + partSuffix)
-	}
-	if t.nodes != nil {
-		_ = t.Port.Remove(number(u.file) + nodesSuffix + partSuffix)
-	}
-}
-
-// Keep ends the upload whose outcome is unknown: a row may name its file later. The file is not collected
-// before the next start, and the upload counts against the limit until then.
-func (u *Upload) Keep() { u.close() }
-
-func (u *Upload) close() {
-	if u.group != nil {
-		groups.Put(u.group)
-		u.group = nil
-	}
-	for i := range u.targets {
-		for _, f := range [...]fs.File{u.targets[i].data, u.targets[i].nodes} {
-			if f != nil {
-				_ = f.Close() // what must be durable was synced before
-			}
-		}
-	}
+	u.filled = 0
 }

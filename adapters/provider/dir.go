@@ -11,6 +11,17 @@ import (
 // Dir is a Port to one directory. The directory of a provider is on a disk of its own at best.
 type Dir struct{ fs.FS }
 
+// CreateFile begins a file under its name.
+func (d Dir) CreateFile(name string) (fs.File, error) { return d.Create(name) }
+
+// ListBy is List. It calls advance after each step, if the directory is one of the operating system.
+func (d Dir) ListBy(advance func()) ([]string, error) {
+	if dir, ok := d.Local(); ok {
+		return dir.ListBy(advance)
+	}
+	return d.List()
+}
+
 // Put makes a file of a draft.
 func (d Dir) Put(draft, name string) error {
 	if r, ok := d.FS.(interface{ RenameNew(from, to string) error }); ok {

@@ -2,6 +2,7 @@
 //
 //	Create ──► draft ──► WriteAt ──► Sync ──► Put ──► file ──► Open, Stat, Remove
 //	                                          Flush: its name is durable
+//	CreateFile ──────────► WriteAt ──► Sync ──► file
 //
 // A draft is a file that is being written. Its name ends with DraftSuffix. The content of a file never changes: it is replaced or
 // removed as a whole. The port verifies nothing: callers verify what they read. The tests of fstest.Provider define the
@@ -31,7 +32,7 @@ var ErrUnavailable = errors.New("the provider cannot be reached")
 var ErrBusy = fmt.Errorf("too many requests: %w", ErrUnavailable)
 
 // A Port keeps the files of one provider. A missing name is os.ErrNotExist. Every call ends within a time that does not depend on the
-// provider, except for calls to a directory of the operating system.
+// provider, except for calls to a directory of the operating system: see Timed.
 type Port interface {
 	// Create begins a draft. Its name must be new, else the error is os.ErrExist.
 	Create(draft string) (fs.File, error)
@@ -56,6 +57,13 @@ type Port interface {
 	Probe(e Effort) (unreadable, unwritable error)
 	// Local returns the directory on this machine that the port uses. It is made at a start, and backups pin it.
 	Local() (dir fs.Dir, ok bool)
+}
+
+// A Direct is a Port that also makes files without drafts.
+type Direct interface {
+	// CreateFile begins a file under its name, which must be new, else the error is os.ErrExist. The content is durable after Sync, the
+	// name after Flush. A crash before both leaves any part of the file, so the name alone proves nothing.
+	CreateFile(name string) (fs.File, error)
 }
 
 // Effort says how much a probe tries.

@@ -83,6 +83,26 @@ func (g *dialer) connect(ctx context.Context, scheme, address string) (*h2Client
 	return &h2ClientConn{client, socket}, nil
 }
 
+// withTLS returns a dial function for HTTP/1.1 within TLS, without a choice of the protocol.
+func withTLS(c *Config, dial dialFunc) dialFunc {
+	g := &dialer{tlsConfig: new(tls.Config), handshakeTimeout: c.DialTimeout}
+	if c.TLS != nil {
+		g.tlsConfig = c.TLS
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		tlsConn, err := g.handshake(ctx, conn, address)
+		if err != nil {
+			_ = conn.Close() // its error changes nothing
+			return nil, err
+		}
+		return tlsConn, nil
+	}
+}
+
 func (g *dialer) handshake(ctx context.Context, conn net.Conn, address string) (*tls.Conn, error) {
 	config := g.tlsConfig.Clone()
 	if host, _, err := net.SplitHostPort(address); err == nil && config.ServerName == "" {

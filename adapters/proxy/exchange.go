@@ -24,6 +24,7 @@ type exchange struct {
 	route            *route
 	controller       *http.ResponseController
 	meter            Meter
+	clientWait       clientWait
 	heldParts        atomic.Int32 // parts of bodies that wait for quota
 	ctx              context.Context
 	cancel           context.CancelCauseFunc
@@ -63,6 +64,9 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Trace)
 	t.timeLimit, t.isClientDeadline = responseTimeLimit(r, m.route.deadline)
 	t.ctx, t.cancel = context.WithCancelCause(r.Context())
 	defer t.cancel(nil)
+	if m, ok := w.(LosesPermit); ok {
+		m.OnLostPermit(t)
+	}
 	t.timer = time.AfterFunc(t.timeLimit, t.expire)
 	defer t.timer.Stop()
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
@@ -73,12 +77,11 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Trace)
 		_ = t.controller.SetReadDeadline(time.Time{})
 	}
 	if m.route.DecompressRequest {
-		if problem := t.decompressBody(); problem != event.None {
-			p.fail(w, r, problem, 0)
+		if !t.decompressBody() {
 			return
 		}
 		if t.inflated != nil {
-			defer t.inflated.end()
+			defer t.inflated.stop()
 		}
 	}
 	// HTTP/2 has no Upgrade: such a request is forwarded without it
@@ -122,15 +125,24 @@ func (t *exchange) resetTimer() {
 	t.timer.Reset(t.timeLimit)
 }
 
-// waitForQuota waits until n bytes of a body may be forwarded. This time does not count against
-// the endpoint: the caller restarts the timer afterwards.
-func (t *exchange) waitForQuota(n int) event.Problem {
-	if n == 0 || t.meter.TryTake(n) {
-		return event.None
-	}
+// takeQuota waits until some of n bytes of a body may be forwarded, and returns how many. This time
+// does not count against the endpoint: the caller restarts the timer afterwards.
+func (t *exchange) takeQuota(n int) (took int, why event.Problem) {
 	t.heldParts.Add(1)
 	defer t.heldParts.Add(-1)
-	return t.meter.Wait(n)
+	return t.meter.Take(n)
+}
+
+// waitForQuota is takeQuota for all of n bytes.
+func (t *exchange) waitForQuota(n int) event.Problem {
+	for n > 0 && !t.meter.TryTake(n) {
+		took, why := t.takeQuota(n)
+		if why != event.None {
+			return why
+		}
+		n -= took
+	}
+	return event.None
 }
 
 func (t *exchange) timeLeft() time.Duration {
@@ -164,7 +176,7 @@ func (t *exchange) serveAttempts(modify func(*http.Request)) {
 			t.port.Report(event.AttemptResult{Ticket: t.ticket, Outcome: event.AttemptAbandoned})
 			_, problem, reason := t.classify(nil)
 			t.upstream.NoRetry = event.NoRetryDeadline
-			if reason == ClientDisconnected || reason == Shutdown {
+			if reason == ClientDisconnected || reason == Shutdown || t.lost() != nil {
 				t.upstream.NoRetry = event.RetryAllowed
 			}
 			t.writeProblem(problem)
@@ -334,6 +346,7 @@ func (t *exchange) forwardInterim(status int, h textproto.MIMEHeader) error {
 	to := t.w.Header()
 	was := maps.Clone(to)
 	t.route.copyResponseHeader(to, http.Header(h))
+	idsOf(was).put(to)
 	t.w.WriteHeader(status)
 	clear(to)
 	maps.Copy(to, was)

@@ -87,20 +87,27 @@ func TestCheckWithoutDescriptorIsIgnored(t *testing.T) {
 // newFailingProxy returns a proxy whose dials fail.
 func newFailingProxy(t *testing.T, port Port, protocol Protocol, why syscall.Errno) *Proxy {
 	t.Helper()
+	p := newLimitedProxy(t, port, protocol, nil)
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", why)}
+	}
+	p.transport.DialContext, p.checker.DialContext, p.h1Pools["127.0.0.1:1"].dial = dial, dial, dial
+	p.dialers[HTTP2].dial = dial
+	return p
+}
+
+// newLimitedProxy returns a proxy with a limit of connections. Its endpoint does not listen.
+func newLimitedProxy(t *testing.T, port Port, protocol Protocol, conns *Conns) *Proxy {
+	t.Helper()
 	c := Default()
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
-	c.Log = slog.New(slog.DiscardHandler)
+	c.Log, c.Conns = slog.New(slog.DiscardHandler), conns
 	c.Upstreams = []Upstream{{Name: "app", URLs: []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}}, Protocol: protocol, HealthPath: "/", CheckInterval: time.Millisecond, CheckTimeout: time.Second}}
 	c.Routes = []Route{{Prefix: "/"}}
 	p, err := New(c, port)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", why)}
-	}
-	p.transport.DialContext, p.checker.DialContext, p.h1Pools["127.0.0.1:1"].dial = dial, dial, dial
-	p.dialers[HTTP2].dial = dial
 	t.Cleanup(p.Retire)
 	return p
 }

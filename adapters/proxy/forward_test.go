@@ -3,12 +3,17 @@ package proxy_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,14 +96,14 @@ func TestHopByHopFieldsAreRemoved(t *testing.T) {
 		}
 	}
 	h = newGateway(t, nil, startUpstream(t, echo))
-	_, in := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, x-own , X-Forwarded-For\r\nX-Own: 1\r\nX-Forwarded-For: 6.6.6.6\r\nTE: trailers, deflate\r\nProxy-Authorization: b\r\n" +
+	_, in := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, x-own , X-Forwarded-For, X-Request-Id\r\nX-Own: 1\r\nX-Request-Id: q-1\r\nX-Forwarded-For: 6.6.6.6\r\nTE: trailers, deflate\r\nProxy-Authorization: b\r\n" +
 		"Proxy-Connection: c\r\nKeep-Alive: d\r\nTrailer: X-Sum\r\nX-Goes: 1\r\n\r\n")
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"X-Own": "", "Proxy-Authorization": "", "Proxy-Connection": "", "Keep-Alive": "", "Trailer": "", "Te": "trailers", "X-Goes": "1",
-		"X-Forwarded-For": "127.0.0.1", "Connection": ""} {
+		"X-Forwarded-For": "127.0.0.1", "X-Request-Id": "q-1", "Connection": ""} {
 		if got := strings.Join(res.Header["Saw-"+name], ","); got != want {
 			t.Errorf("%s went: %q, want %q", name, got, want)
 		}
@@ -140,6 +145,52 @@ func TestBlankBeforeColonIsRejected(t *testing.T) {
 	}
 }
 
+// TestHeaderWithBareLFIsRejected: LF in a value of a response, which net/http takes for the end of the
+// line, does not become a field of its own, on whatever connection the response comes. A body may
+// have LF.
+func TestHeaderWithBareLFIsRejected(t *testing.T) {
+	const good, bad = "HTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 4\r\n\r\na\nb\n", "HTTP/1.1 200 OK\r\nX-A: 1\nX-Secret: 2\r\nContent-Length: 4\r\n\r\na\nb\n"
+	var requests atomic.Int64 // of one gateway
+	plays := func(_ int, c net.Conn) {
+		for in := bufio.NewReader(c); ; {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, r.Body)
+			answer := bad
+			if requests.Add(1) == 1 {
+				answer = good
+			}
+			for _, part := range []string{answer[:20], answer[20:26], answer[26:]} {
+				_, _ = io.WriteString(c, part)
+			}
+		}
+	}
+	cert := httptest.NewTLSServer(nil)
+	defer cert.Close()
+	secure := &tls.Config{Certificates: cert.TLS.Certificates}
+	for scheme, by := range map[string]*tls.Config{"http": nil, "https": secure} {
+		for _, method := range []string{"GET", "DELETE", "POST"} {
+			h := newGateway(t, func(c *proxy.Config) { c.TLS = cert.Client().Transport.(*http.Transport).TLSClientConfig }, scheme+"://"+proxy.RawEndpoint(t, by, plays))
+			requests.Store(0)
+			ask := func() clientResponse {
+				if method == "GET" { // it has a connection pool of its own
+					return h.get("/")
+				}
+				return h.do(h.request(method, "/", strings.NewReader("x")))
+			}
+			first, second := ask(), ask()
+			if first.status != 200 || first.body != "a\nb\n" {
+				t.Errorf("%s %s: %d %q, %v", method, scheme, first.status, first.body, first.err)
+			}
+			if second.status != 502 || second.header.Get("X-Secret") != "" {
+				t.Errorf("%s %s with LF: %d %q, %v, %v", method, scheme, second.status, second.body, second.header, second.err)
+			}
+		}
+	}
+}
+
 // Fields that describe the client are set by the proxy alone, unless the peer is a trusted proxy.
 func TestForwardedFieldsOfTrustedProxies(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -167,6 +218,22 @@ func TestForwardedFieldsOfTrustedProxies(t *testing.T) {
 		if got := strings.Join(a.header["Saw-Via"], ","); got != "1.1 other, 1.1 macronode" {
 			t.Errorf("via %q", got)
 		}
+	}
+}
+
+// TestFieldsThatNameAnotherMethodAreDropped: some servers serve the method that such a field names, which a route may not
+// permit.
+func TestFieldsThatNameAnotherMethodAreDropped(t *testing.T) {
+	h := newGateway(t, nil, startUpstream(t, echo))
+	a := h.do(h.request("POST", "/", nil, "X-HTTP-Method-Override", "DELETE", "X-HTTP-Method", "DELETE", "X-Method-Override", "DELETE",
+		"x_http_method_override", "DELETE", "X-Http_Method", "DELETE", "x_method_override", "DELETE", "X-Method", "kept"))
+	for name, values := range a.header {
+		if strings.HasPrefix(name, "Saw-") && slices.Contains(values, "DELETE") {
+			t.Errorf("%s was forwarded", name)
+		}
+	}
+	if a.header.Get("Saw-X-Method") != "kept" {
+		t.Errorf("%v", a.header)
 	}
 }
 
@@ -405,6 +472,7 @@ func TestUpstreamCannotOverrideIDs(t *testing.T) {
 	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "theirs")
 		w.Header().Set("X-Decision-Id", "theirs")
+		w.WriteHeader(http.StatusEarlyHints)
 		echo(w, r)
 	}))
 	h.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -412,7 +480,15 @@ func TestUpstreamCannotOverrideIDs(t *testing.T) {
 		w.Header().Set("X-Decision-Id", "d_ours")
 		h.proxy.ServeHTTP(w, r)
 	})
-	a := h.get("/", "X-Request-Id", "ours", "X_Request_Id", "other", "X_decision-ID", "other")
+	interim := ""
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
+		interim = fmt.Sprint(h["X-Request-Id"], h["X-Decision-Id"])
+		return nil
+	}})
+	a := h.do(h.request("GET", "/", nil, "X-Request-Id", "ours", "X_Request_Id", "other", "X_decision-ID", "other").WithContext(ctx))
+	if interim != "[ours] [d_ours]" {
+		t.Errorf("an interim response says %q", interim)
+	}
 	if fmt.Sprint(a.header["X-Request-Id"], a.header["X-Decision-Id"]) != "[ours] [d_ours]" {
 		t.Errorf("the client is told %q, %q", a.header["X-Request-Id"], a.header["X-Decision-Id"])
 	}

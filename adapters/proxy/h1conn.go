@@ -157,6 +157,9 @@ func (l *h1conn) readHeader(r *http.Request) (*http.Response, error) {
 			res.Header["Connection"] = h["Connection"]
 		}
 	}
+	if err := new(headerLines).follow(raw); err != nil {
+		return nil, err
+	}
 	return res, checkFieldNames(res)
 }
 
@@ -176,6 +179,11 @@ func checkFieldNames(res *http.Response) error {
 func (p *Proxy) sendByTransport(ctx context.Context, out *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
 	connects := false // RoundTrip calls GetConn synchronously
 	trace.GetConn = func(string) { connects = true }
+	trace.GotConn = func(got httptrace.GotConnInfo) {
+		if c, ok := got.Conn.(*headerConn); ok {
+			c.expect()
+		}
+	}
 	res, err := p.transport.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil && !connects && ctx.Err() == nil {
 		return nil, fmt.Errorf("%w: %w", errUnsendable, err)

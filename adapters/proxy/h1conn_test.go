@@ -207,7 +207,7 @@ func TestIdleConnectionIsCheckedBeforeUse(t *testing.T) {
 // so is their age. A retired proxy keeps none.
 func TestH1PoolLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all atomic.Int64
+		all := idleConns{most: MaxIdleConns}
 		var open atomic.Int64
 		dial := func(context.Context, string, string) (net.Conn, error) {
 			open.Add(1)

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -29,7 +28,7 @@ const (
 type h1pool struct {
 	address   string
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
-	idleTotal *atomic.Int64 // idle connections to all endpoints
+	idleTotal *idleConns // idle connections to all endpoints
 
 	mu      sync.Mutex // never held over I/O
 	idle    []*h1conn
@@ -38,7 +37,7 @@ type h1pool struct {
 }
 
 // newH1Pool returns a pool for an endpoint with the scheme http.
-func newH1Pool(to *url.URL, dial func(ctx context.Context, network, address string) (net.Conn, error), all *atomic.Int64) *h1pool {
+func newH1Pool(to *url.URL, dial func(ctx context.Context, network, address string) (net.Conn, error), all *idleConns) *h1pool {
 	port := to.Port()
 	if port == "" {
 		port = "80"
@@ -104,7 +103,7 @@ func (s *h1pool) put(l *h1conn) {
 func (s *h1pool) keep(l *h1conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.retired || len(s.idle) >= maxIdlePerEndpoint || s.idleTotal.Load() >= MaxIdleConns {
+	if s.retired || len(s.idle) >= maxIdlePerEndpoint || s.idleTotal.isFull() {
 		return false
 	}
 	s.idleTotal.Add(1)

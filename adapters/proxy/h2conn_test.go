@@ -267,7 +267,8 @@ func TestAbortedUploadIsReportedAtOnce(t *testing.T) {
 			conn, in := h.raw(text)
 			res, err := http.ReadResponse(in, nil)
 			if err != nil || res.StatusCode != 502 || !res.Close {
-				t.Errorf("%s: %+v, %v", what, res, err)
+				conn.Close()
+				t.Fatalf("%s: %+v, %v", what, res, err)
 			}
 			if got := traceLine(&(<-traces).Upstreams[0]); got != "failed connection_reset 0, method_not_idempotent" {
 				t.Errorf("%s: %q", what, got)
@@ -299,6 +300,7 @@ func TestResponseBeforeEndOfBody(t *testing.T) {
 		c.Grace, c.DefaultDeadline = time.Hour, time.Hour
 	}, peer.url)
 	conn, in := h.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nsome")
+	defer conn.Close()
 	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // if the proxy waits for the body, it does so for an hour
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {

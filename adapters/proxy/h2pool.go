@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -44,7 +43,7 @@ type h2pool struct {
 	dialer         *dialer
 	mayChooseHTTP1 bool          // the endpoint may choose HTTP/1.1
 	maxSilence     time.Duration // of a connection when a request over it is aborted: the time in which a new one connects
-	idleTotal      *atomic.Int64 // idle connections to all endpoints
+	idleTotal      *idleConns    // idle connections to all endpoints
 
 	mu         sync.Mutex   // never held over I/O
 	conns      []*h2conn    // the oldest first
@@ -85,7 +84,7 @@ type poolKey struct {
 	protocol     Protocol
 }
 
-func newH2Pool(to *endpoint, by *dialer, doubt time.Duration, all *atomic.Int64) *h2pool {
+func newH2Pool(to *endpoint, by *dialer, doubt time.Duration, all *idleConns) *h2pool {
 	port := to.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
@@ -270,7 +269,7 @@ func (s *h2pool) removeUnused() (unused []*h2conn) {
 			return false
 		}
 		kept++
-		fits := kept <= maxIdlePerEndpoint && s.idleTotal.Load() <= MaxIdleConns && !s.retired && time.Since(t.idleSince) < idleConnTimeout
+		fits := kept <= maxIdlePerEndpoint && !s.idleTotal.isOver() && !s.retired && time.Since(t.idleSince) < idleConnTimeout
 		if !t.isRetiring && !t.ended.Load() && (t.conn.CanTakeNewRequest() || time.Since(t.abortedAt) < s.maxSilence) && (fits || s.waiters > 0) {
 			return false
 		}

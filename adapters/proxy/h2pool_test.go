@@ -28,6 +28,7 @@ func newPoolTest(t *testing.T) (p *Proxy, open *atomic.Int64, let chan struct{})
 	}
 	c := Default()
 	p = &Proxy{config: c, h2Pools: make(map[poolKey]*h2pool)}
+	p.idleConns.most = MaxIdleConns
 	p.dialers[HTTP2] = newDialer(&c, dial, false)
 	return p, open, let
 }
@@ -262,6 +263,7 @@ func TestUnreadH2ConnIsClosed(t *testing.T) {
 		defer peer.Close()
 		c := Default()
 		p := &Proxy{config: c, h2Pools: make(map[poolKey]*h2pool)}
+		p.idleConns.most = MaxIdleConns
 		p.dialers[HTTP2] = newDialer(&c, func(context.Context, string, string) (net.Conn, error) { return near, nil }, false)
 		go func() { _, _ = peer.Read(make([]byte, 1<<10)) }() // its preface, in one write
 		began := time.Now()

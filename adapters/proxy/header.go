@@ -59,19 +59,22 @@ func isDisguised(name string) bool {
 	return isHopByHop(name) || name == "Content-Length"
 }
 
-// namesOtherPath reports whether a field, in any spelling, makes some servers serve another path than that of the
-// request, which was not matched with the routes.
-func namesOtherPath(name string) bool {
+// overridesRequest reports whether a field, in any spelling, makes some servers serve another path or method than that
+// of the request, which was not matched with the routes.
+func overridesRequest(name string) bool {
 	if len(name) < len("X-Rewrite-Url") {
 		return false
 	}
-	name = hyphened(name)
-	return name == "X-Original-Url" || name == "X-Rewrite-Url"
+	switch hyphened(name) {
+	case "X-Original-Url", "X-Rewrite-Url", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override":
+		return true
+	}
+	return false
 }
 
 // isDropped reports whether a field of a request is not forwarded.
 func isDropped(name string) bool {
-	return isSetByProxy(name) || namesOtherPath(name) || isDisguised(name)
+	return isSetByProxy(name) || overridesRequest(name) || isDisguised(name)
 }
 
 // removeHeaderOnlyFields removes trailers that RFC 9110, 6.5.1 forbids: fields for framing,
@@ -79,7 +82,7 @@ func isDropped(name string) bool {
 // directions, whatever was announced.
 func removeHeaderOnlyFields(trailer, header http.Header) {
 	for name := range trailer {
-		if plain := hyphened(name); isHopByHop(plain) || isSetByProxy(plain) || namesOtherPath(plain) || isHeaderOnly(plain) || containsToken(header["Connection"], name) {
+		if plain := hyphened(name); isHopByHop(plain) || isSetByProxy(plain) || overridesRequest(plain) || isHeaderOnly(plain) || containsToken(header["Connection"], name) {
 			delete(trailer, name)
 		}
 	}
@@ -139,6 +142,11 @@ func (p *Proxy) requestHeader(r *http.Request, left time.Duration) http.Header {
 // fillHeader fills the empty header h.
 func (p *Proxy) fillHeader(h http.Header, r *http.Request, left time.Duration) http.Header {
 	copyFields(h, r.Header, isDropped)
+	for _, id := range [...]string{"X-Request-Id", "X-Decision-Id"} { // set by this node: no client removes them by Connection
+		if v := r.Header[id]; v != nil {
+			h[id] = v
+		}
+	}
 	values := make([]string, 0, 8) // one allocation
 	set := func(name, value string) {
 		values = append(values, value)

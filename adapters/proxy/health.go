@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"macronode/adapters/httpcheck"
 	"macronode/core/event"
 )
 
@@ -75,7 +76,7 @@ func (p *Proxy) checkEndpoint(ctx context.Context, u *Upstream, at *endpoint) (r
 	}
 	out := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path + u.HealthPath}, Host: host,
 		Header: http.Header{"User-Agent": {"macronode-check"}}}
-	send := p.checker.RoundTrip
+	send := httpcheck.Unswitched(p.checker).RoundTrip
 	if s := p.h2PoolOf(at); s != nil {
 		conn, err := s.connect(ctx)
 		switch {

@@ -152,3 +152,30 @@ func TestInflatersLimit(t *testing.T) {
 		t.Errorf("%d are taken for ever", taken)
 	}
 }
+
+// TestInflaterIsFreeAfterBody: a decompressor is free when the body was decompressed to its end, while the response is still awaited.
+func TestInflaterIsFreeAfterBody(t *testing.T) {
+	end, got := make(chan struct{}), make(chan string, 1)
+	peer := startUpstream(t, func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- string(body)
+		<-end
+	})
+	places := proxy.NewInflaters()
+	h := newGateway(t, func(c *proxy.Config) {
+		newInflatingGateway(c)
+		c.Inflaters = places
+	}, peer)
+	var all sync.WaitGroup
+	all.Go(func() {
+		h.do(h.request("POST", "/", strings.NewReader(frame("hello")), "Content-Encoding", "zstd"))
+	})
+	if body := <-got; body != "hello" {
+		t.Errorf("the body is %q", body)
+	}
+	if taken, _ := places.Depth(); taken > 0 { // the end of the body was sent after its place was given back
+		t.Errorf("%d are taken while the response is awaited", taken)
+	}
+	close(end)
+	all.Wait()
+}

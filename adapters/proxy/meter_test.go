@@ -2,11 +2,13 @@ package proxy_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,15 +34,73 @@ func (w *pacedMeter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *pacedMeter) TryTake(int) bool            { return false }
 func (w *pacedMeter) Count(n int)                 { w.took.Add(int64(n)) }
 func (w *pacedMeter) CountSent(n int)             { w.sent.Add(int64(n)) }
-func (w *pacedMeter) Wait(n int) event.Problem {
+func (w *pacedMeter) Take(n int) (int, event.Problem) {
 	time.Sleep(w.pause) // the quota is empty meanwhile
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lets -= n; w.lets < 0 {
-		return event.Busy
+		return 0, event.Busy
 	}
 	w.went.Add(int64(n))
-	return event.None
+	return n, event.None
+}
+
+// A slowMeter permits some bytes at once, and the rest when its client has them.
+type slowMeter struct {
+	http.ResponseWriter
+	free    int
+	arrived <-chan struct{}
+}
+
+func (w *slowMeter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *slowMeter) TryTake(int) bool            { return false }
+func (w *slowMeter) Count(int)                   {}
+func (w *slowMeter) CountSent(int)               {}
+func (w *slowMeter) Take(n int) (int, event.Problem) {
+	if w.free > 0 {
+		took := min(n, w.free)
+		w.free -= took
+		return took, event.None
+	}
+	<-w.arrived
+	return n, event.None
+}
+
+// TestPermittedBytesAreSentAtOnce: the header of a response and the bytes that the quotas permit are
+// sent before the rest of the part, with and without a length.
+func TestPermittedBytesAreSentAtOnce(t *testing.T) {
+	const size, free = 20_000, 4096
+	h := newGateway(t, nil, startUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/length" {
+			w.Header().Set("Content-Length", strconv.Itoa(size))
+		}
+		_, _ = io.WriteString(w, strings.Repeat("y", size))
+	}))
+	for _, path := range []string{"/length", "/chunks"} {
+		arrived, ctx := make(chan struct{}), t.Context()
+		s := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+			h.proxy.ServeHTTP(&slowMeter{ResponseWriter: to, free: free, arrived: arrived}, r)
+		}))
+		t.Cleanup(s.Close)
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // ends a hang
+		hang := context.AfterFunc(ctx, func() { close(arrived) })
+		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
+		res, err := h.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.ReadFull(res.Body, make([]byte, free)); n != free || err != nil {
+			t.Errorf("%s: %d bytes before the rest, %v", path, n, err)
+		}
+		if hang() {
+			close(arrived)
+		}
+		if rest, err := io.ReadAll(res.Body); len(rest) != size-free || err != nil {
+			t.Errorf("%s: then %d bytes, %v", path, len(rest), err)
+		}
+		_ = res.Body.Close()
+		cancel()
+	}
 }
 
 // serveMetered serves through the proxy of h; each request has a meter of its own.
@@ -103,6 +163,18 @@ func TestMeterRefusalEndsRequest(t *testing.T) {
 	}
 	if results := h.port.results(); strings.Contains(results, "failed") || strings.Contains(results, "cut") || strings.Contains(results, "late") {
 		t.Errorf("the upstream is blamed: %s", results)
+	}
+}
+
+// TestQuotaEndsBody: a request whose body a quota rejects was not ended by its client.
+func TestQuotaEndsBody(t *testing.T) {
+	h, _ := newTracedGateway(t, nil, startUpstream(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(io.LimitReader(zeros{}, 200_000)))
+	w, trace := httptest.NewRecorder(), new(proxy.Trace)
+	m, _ := h.proxy.Match(r)
+	h.proxy.Serve(&pacedMeter{ResponseWriter: w, lets: 90_000}, r, m, trace)
+	if got := trace.Upstreams[0].Outcome(); trace.EndedByClient() || got != string(proxy.QuotaTimeout) || w.Code != http.StatusTooManyRequests {
+		t.Errorf("%d, %s, ended by the client: %v", w.Code, got, trace.EndedByClient())
 	}
 }
 

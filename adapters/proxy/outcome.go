@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"macronode/adapters/inflate"
 	"macronode/core/event"
 )
 
@@ -31,6 +32,48 @@ func (t *exchange) reportFailure(e event.AttemptOutcome) event.RetryDecision {
 // isBodyConsumed reports whether a part of the body was read.
 func (t *exchange) isBodyConsumed() bool { return t.body != nil && t.body.isStarted.Load() }
 
+// lostPermit is why a request is cancelled that has lost its permit, or what else is limited.
+type lostPermit struct {
+	why event.RejectReason
+	of  FailureReason // empty: that of why
+}
+
+func (e *lostPermit) Error() string { return "proxy: the permit was lost: " + e.why.String() }
+
+func (e *lostPermit) reason() FailureReason {
+	switch {
+	case e.of != NoFailure:
+		return e.of
+	case e.why == event.RejectKeyEnded:
+		return KeyEnded
+	}
+	return GaveWay
+}
+
+// LosePermit cancels the request because it has lost its permit.
+func (t *exchange) LosePermit(why event.RejectReason) { t.cancel(&lostPermit{why: why}) }
+
+// lost returns how the request has lost its permit; nil: it has it.
+func (t *exchange) lost() *lostPermit { return lostOf(t.ctx) }
+
+// lostOf returns how the request of a context has lost its permit; nil: it has it.
+func lostOf(ctx context.Context) *lostPermit {
+	e, _ := errors.AsType[*lostPermit](context.Cause(ctx))
+	return e
+}
+
+// problemOf returns the problem of a request that has lost its permit before its response began; None if an endpoint may have
+// processed it: only an end of the connection says that nothing is known.
+func (t *exchange) problemOf(e *lostPermit) event.Problem {
+	if !isIdempotent(t.r.Method) && t.isBodyRead() {
+		return event.None
+	}
+	if e.of == LostDecompressor {
+		t.trace.detail = "Its body took long, and its decompressor was given to a caller without one. A body in gzip or without compression needs none."
+	}
+	return e.why.Problem()
+}
+
 // endReason returns why a request was cancelled: by its client or by the shutdown of the node.
 func (p *Proxy) endReason(r *http.Request) FailureReason {
 	if p.config.ShutdownCause != nil && errors.Is(context.Cause(r.Context()), p.config.ShutdownCause) {
@@ -41,11 +84,14 @@ func (p *Proxy) endReason(r *http.Request) FailureReason {
 
 // finish reports the final result of a response.
 func (t *exchange) finish(e event.AttemptOutcome, s FailureReason) {
-	if t.upstream.Attempts[len(t.upstream.Attempts)-1].Reason == BadStatus && s == NoFailure {
+	if t.upstream.lastAttempt().Reason == BadStatus && s == NoFailure {
 		s = BadStatus
 	}
 	if s == ClientDisconnected {
 		s = t.endReason(t.r)
+	}
+	if lost := t.lost(); lost != nil && e == event.AttemptAbandoned {
+		s = lost.reason()
 	}
 	t.upstream.endAttempt(e, s, 0)
 	t.port.Report(event.AttemptResult{Ticket: t.ticket, Outcome: e})
@@ -55,12 +101,25 @@ func (t *exchange) finish(e event.AttemptOutcome, s FailureReason) {
 // the reason for the trace.
 func (t *exchange) classify(err error) (event.AttemptOutcome, event.Problem, FailureReason) {
 	var op *net.OpError
-	isCancelled := t.r.Context().Err() != nil
+	isCancelled, lost := t.r.Context().Err() != nil, t.lost()
 	switch {
+	case lost != nil:
+		return event.AttemptAbandoned, t.problemOf(lost), lost.reason()
 	case isCancelled && t.endReason(t.r) == Shutdown: // a failed body is then not the fault of the client
 		return event.AttemptAbandoned, event.None, Shutdown
 	case t.body != nil && t.body.failure(isCancelled) != event.None:
-		return event.AttemptAbandoned, t.body.failure(false), RequestBodyError
+		problem, reason := t.body.failure(false), RequestBodyError
+		switch {
+		case t.body.isOverQuota.Load():
+			reason = QuotaTimeout
+		case t.body.isMalformed.Load():
+			t.trace.detail = "The request body does not match its Content-Encoding."
+		case problem == event.PayloadTooLarge && t.inflated != nil:
+			t.trace.detail = inflate.Describe(inflate.Most)
+		case problem == event.BadRequest:
+			t.trace.detail = "The request body did not arrive completely in time."
+		}
+		return event.AttemptAbandoned, problem, reason
 	case isCancelled:
 		return event.AttemptAbandoned, event.None, t.endReason(t.r)
 	case errors.Is(context.Cause(t.ctx), errNoResponseInTime) && t.isClientDeadline:
@@ -75,7 +134,12 @@ func (t *exchange) classify(err error) (event.AttemptOutcome, event.Problem, Fai
 	case errors.Is(err, errStreamRefused), errors.As(err, &op) && op.Op == "dial":
 		return event.AttemptUnsent, event.BadGateway, failureReason(err)
 	}
-	return event.AttemptFailed, event.BadGateway, failureReason(err)
+	reason := failureReason(err)
+	if t.isEndedBySlowClient(reason) {
+		t.trace.detail = "The upstream service closed the connection after a long wait for the client."
+		return event.AttemptAbandoned, event.BadGateway, ClientSlow
+	}
+	return event.AttemptFailed, event.BadGateway, reason
 }
 
 // faultElsewhere reports whether an error is not the endpoint's fault: the request cannot be

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"macronode/core/event"
 	"macronode/core/types"
@@ -37,7 +38,7 @@ func checkParts(parts []Part, has func(upstream int) bool) error {
 	names := map[string]bool{"_missing": true}
 	for _, p := range parts {
 		ok := p.Name != "" && strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !names[p.Name] &&
-			has(p.Upstream) && isCleanPath(p.Path) && (p.Fallback == "" || json.Valid([]byte(p.Fallback))) && len(p.Fallback) <= maxGather/8
+			has(p.Upstream) && isCleanPath(p.Path) && (p.Fallback == "" || isJSON([]byte(p.Fallback))) && len(p.Fallback) <= maxGather/8
 		if !ok || len(parts) > maxParts {
 			return ErrParts
 		}
@@ -62,7 +63,12 @@ func (p *Proxy) serveParts(w http.ResponseWriter, r *http.Request, of *route, c 
 		return
 	}
 	timeLimit, isClientDeadline := responseTimeLimit(r, of.deadline)
-	ctx, cancel := context.WithTimeout(r.Context(), timeLimit)
+	permitted, lose := context.WithCancelCause(r.Context())
+	defer lose(nil)
+	if m, ok := w.(LosesPermit); ok {
+		m.OnLostPermit(partsEnd{lose})
+	}
+	ctx, cancel := context.WithTimeout(permitted, timeLimit)
 	defer cancel()
 	results, began := make([]partResult, len(of.Parts)), time.Now()
 	c.Upstreams = make([]UpstreamTrace, len(of.Parts))
@@ -79,6 +85,10 @@ func (p *Proxy) serveParts(w http.ResponseWriter, r *http.Request, of *route, c 
 	}
 	all.Wait()
 	c.FirstByte = time.Since(began)
+	if lost := lostOf(permitted); lost != nil {
+		p.fail(w, r, lost.why.Problem(), 0)
+		return
+	}
 	if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -100,6 +110,12 @@ func (p *Proxy) serveParts(w http.ResponseWriter, r *http.Request, of *route, c 
 	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(text) // a disconnection of the client is not an error here
 }
+
+// A partsEnd ends the requests for all parts when their request loses its permit.
+type partsEnd struct{ cancel context.CancelCauseFunc }
+
+// LosePermit ends them.
+func (e partsEnd) LosePermit(why event.RejectReason) { e.cancel(&lostPermit{why: why}) }
 
 // mergeParts returns one object of all parts, in the order of the configuration.
 func mergeParts(parts []Part, results []partResult) []byte {
@@ -149,6 +165,8 @@ func (p *Proxy) fetchPart(ctx context.Context, r *http.Request, of *Part, isClie
 		case result == event.AttemptAnswered:
 			p.port.Report(in)
 			in.Outcome = event.AttemptCompleted
+		case lostOf(ctx) != nil:
+			in.Outcome, part.failure = event.AttemptAbandoned, lostOf(ctx).reason()
 		case r.Context().Err() != nil:
 			in.Outcome, part.failure = event.AttemptAbandoned, p.endReason(r)
 		case result == event.AttemptTimedOut && isClientDeadline:
@@ -216,6 +234,9 @@ func (p *Proxy) sendRead(out *http.Request, to *endpoint, upstream *UpstreamTrac
 	return p.sendByTransport(out.Context(), out, &httptrace.ClientTrace{WroteHeaders: upstream.noteSent})
 }
 
+// isJSON reports whether text is valid JSON. encoding/json accepts what is not UTF-8, and others reject a document with it.
+func isJSON(text []byte) bool { return utf8.Valid(text) && json.Valid(text) }
+
 // readPart reads the response of a part.
 func readPart(ctx context.Context, res *http.Response) (partResult, event.AttemptOutcome) {
 	unfit := func(s FailureReason, why string) partResult {
@@ -235,7 +256,7 @@ func readPart(ctx context.Context, res *http.Response) (partResult, event.Attemp
 		return failedPart(event.BadGateway, failureReason(err), res.StatusCode), event.AttemptFailed
 	case len(text) > maxGather:
 		return unfit(InvalidPart, "too large"), event.AttemptAnswered
-	case !json.Valid(text):
+	case !isJSON(text):
 		return unfit(InvalidPart, "no JSON"), event.AttemptAnswered
 	}
 	return partResult{text: text, status: res.StatusCode}, event.AttemptAnswered

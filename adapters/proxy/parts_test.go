@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +73,7 @@ func TestMissingPartsGetFallback(t *testing.T) {
 		{"turned away", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\n{}", 200, `"cart":"status 503"`},
 		{"no JSON", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{x", 200, `"cart":"no JSON"`},
 		{"two of them", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n{}{}", 200, `"cart":"no JSON"`},
+		{"no UTF-8", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{\"a\":\"\xff\xfe\"}", 200, `"cart":"no JSON"`},
 		{"nothing", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, `"cart":"no JSON"`},
 		{"cut", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", 200, `"cart":"bad_gateway"`},
 		{"too large", "HTTP/1.1 200 OK\r\nContent-Length: 300002\r\n\r\n\"" + strings.Repeat("x", 300_000) + `"`, 200, `"cart":"too large"`},
@@ -157,6 +160,27 @@ func TestHealthChecksFindStates(t *testing.T) {
 		}
 	}
 	h.port.mu.Unlock()
+	end()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSwitchedProtocolEndsCheck: an endpoint that answers a check with another protocol has failed, and is checked again.
+func TestSwitchedProtocolEndsCheck(t *testing.T) {
+	var ended atomic.Uint32
+	switches := servesRaw(t, func(c net.Conn, r *bufio.Reader) {
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+		_, _ = io.Copy(io.Discard, r)
+		ended.Add(1)
+	})
+	h := newGateway(t, func(c *proxy.Config) {
+		c.Upstreams[0].HealthPath, c.Upstreams[0].CheckInterval, c.Upstreams[0].CheckTimeout = "/health", time.Millisecond, time.Minute
+	}, switches)
+	ctx, end := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.proxy.Run(ctx) }()
+	h.port.waitUntil(t, "the endpoint is checked again", func() bool { return ended.Load() >= 2 && h.port.checkResults[switches+" protocol_error 0"] })
 	end()
 	if err := <-done; err != nil {
 		t.Error(err)

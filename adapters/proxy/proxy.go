@@ -20,7 +20,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"macronode/core/event"
@@ -94,6 +93,8 @@ type Config struct {
 	Tunnels           *Tunnels       // registry of open tunnels; nil: a registry of its own
 	Endpoints         *Endpoints     // shared table of endpoints, see PublishEndpoints; nil: a table of its own
 	Inflaters         *Inflaters     // limit of zstd bodies; nil: a limit of its own
+	GiveWayAfter      time.Duration  // wait for a decompressor, and age at which a zstd body gives its own to another caller; 0: never
+	Conns             *Conns         // limit of connections to all endpoints; nil: there is none
 	// Fail writes a problem. Retry-After is set before, if it is known.
 	Fail          func(http.ResponseWriter, *http.Request, event.Problem)
 	Log           *slog.Logger
@@ -112,7 +113,7 @@ type Proxy struct {
 	routes    []route            // in order of precedence
 	upperCase bool               // a prefix has an upper-case letter
 	h1Pools   map[string]*h1pool // for endpoints with http, by host and port
-	idleConns atomic.Int64       // in all pools
+	idleConns idleConns          // in all pools
 	transport *http.Transport    // for HTTP/1.1
 	dialers   [HTTP2 + 1]*dialer
 	checker   *http.Transport
@@ -171,9 +172,11 @@ func New(c Config, port Port) (*Proxy, error) {
 	if alone {
 		p.PublishEndpoints()
 	}
-	dial := (&net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second}).DialContext
-	p.transport = &http.Transport{DialContext: withResetConn(dial), TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.DialTimeout,
-		DisableCompression: true, MaxIdleConns: MaxIdleConns, MaxIdleConnsPerHost: maxIdlePerEndpoint, IdleConnTimeout: idleConnTimeout,
+	dial := c.Conns.limited((&net.Dialer{Timeout: c.DialTimeout, KeepAlive: 30 * time.Second}).DialContext)
+	p.idleConns.most = c.Conns.maxIdle()
+	plain := withResetConn(dial)
+	p.transport = &http.Transport{DialContext: withHeaderConn(plain), DialTLSContext: withHeaderConn(withTLS(&c, plain)),
+		DisableCompression: true, MaxIdleConns: int(p.idleConns.most), MaxIdleConnsPerHost: maxIdlePerEndpoint, IdleConnTimeout: idleConnTimeout,
 		ExpectContinueTimeout: continueTimeout(&c), MaxResponseHeaderBytes: maxHeaderBytes, ReadBufferSize: 8 << 10}
 	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.DialTimeout,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeaderBytes}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,12 +19,14 @@ var (
 // A requestBody is the body of a client's request. The transport may read it after the request
 // has ended: it gets an error then.
 type requestBody struct {
-	exchange   *exchange
-	inner      io.ReadCloser
-	pace       pace
-	isStarted  atomic.Bool   // a part was read: it cannot be sent again
-	isComplete atomic.Bool   // it was read to its end
-	problem    atomic.Uint32 // an event.Problem; 0: none
+	exchange    *exchange
+	inner       io.ReadCloser
+	pace        pace
+	isStarted   atomic.Bool   // a part was read: it cannot be sent again
+	isComplete  atomic.Bool   // it was read to its end
+	isOverQuota atomic.Bool   // a quota rejects a part of it
+	isMalformed atomic.Bool   // it cannot be decompressed
+	problem     atomic.Uint32 // an event.Problem; 0: none
 
 	readMu   sync.Mutex // serialises reads
 	mu       sync.Mutex // guards the client's connection, which later serves another request
@@ -45,8 +46,9 @@ func (b *requestBody) Read(to []byte) (n int, err error) {
 	}) {
 		return 0, errRequestEnded
 	}
+	b.exchange.clientWait.begin(b.pace.since)
 	n, err = b.inner.Read(to)
-	b.pace.end(n)
+	b.exchange.clientWait.end(b.pace.end(n))
 	b.exchange.trace.BytesUp.Add(uint64(n))
 	switch {
 	case err == nil:
@@ -62,6 +64,7 @@ func (b *requestBody) Read(to []byte) (n int, err error) {
 		})
 	}
 	if why := b.exchange.waitForQuota(n); why != event.None {
+		b.isOverQuota.Store(why != event.Timeout)
 		b.problem.CompareAndSwap(0, uint32(why))
 		n, err = 0, errQuotaTimeout
 	}
@@ -90,6 +93,16 @@ func (b *requestBody) whileOpen(do func()) bool {
 	return !b.hasEnded
 }
 
+// stop ends the reading of the body, also a read in progress. The request goes on.
+func (b *requestBody) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.hasEnded && !b.isComplete.Load() {
+		b.hasEnded = true
+		_ = b.exchange.controller.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
 // end leaves the rest of the body to the server, which reads some of it.
 func (b *requestBody) end() {
 	b.mu.Lock()
@@ -100,14 +113,12 @@ func (b *requestBody) end() {
 	}
 }
 
-// bodyProblem returns the problem for an error of reading a body.
+// bodyProblem returns the problem for an error of reading a body. A body that arrives too slowly is an
+// incomplete one, as everywhere in the API: a 504 would blame the service.
 func bodyProblem(err error) event.Problem {
 	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
+	if errors.As(err, &large) {
 		return event.PayloadTooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return event.Timeout
 	}
 	return event.BadRequest
 }

@@ -25,7 +25,7 @@ func (t *exchange) forwardResponse(res *http.Response) {
 		n, err = readFirstPart(res, buf)
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // the header was not written yet
-		if result, reason = t.bodyFailure(err); result == event.AttemptTruncated {
+		if result, reason = t.bodyFailure(err); reason != ClientDisconnected {
 			t.writeProblem(event.BadGateway)
 			return
 		}
@@ -111,50 +111,33 @@ func readFirstPart(res *http.Response, buf *[bufferSize]byte) (n int, err error)
 	return n, err
 }
 
+// A bodyCopy is the body of a response on its way to the client.
+type bodyCopy struct {
+	*exchange
+	rest        int64 // bytes that were not sent; negative: unknown
+	isSmall     bool  // one write, mostly
+	isStreaming bool  // each part is flushed, also the last
+	pace        pace
+	armed       time.Time // when the timer was last set
+}
+
 // copyBody streams the body, of which n bytes were read. Unless the whole body arrives at once,
 // each part is flushed.
 func (t *exchange) copyBody(res *http.Response, buf *[bufferSize]byte, n int, err error, isStreaming bool) (event.AttemptOutcome, FailureReason) {
-	rest := res.ContentLength
-	small := 0 <= rest && rest <= bufferSize // one write, or few
-	pace, armed := t.newPace(), time.Now()
-	_ = t.controller.SetWriteDeadline(pace.begin()) // the server's deadline counts from the start of the request
+	length := res.ContentLength
+	c := &bodyCopy{exchange: t, rest: length, isSmall: 0 <= length && length <= bufferSize, isStreaming: isStreaming, pace: t.newPace(), armed: time.Now()}
+	_ = t.controller.SetWriteDeadline(c.pace.begin()) // the server's deadline counts from the start of the request
 	if isStreaming && t.controller.Flush() != nil {
 		return event.AttemptAbandoned, ClientDisconnected
 	}
 	for ; ; n, err = res.Body.Read(buf[:]) {
-		if n > 0 {
-			if !t.meter.TryTake(n) {
-				if t.waitForQuota(n) != event.None {
-					return event.AttemptAbandoned, QuotaTimeout
-				}
-				t.resetTimer()
-				_ = t.controller.SetWriteDeadline(pace.begin())
-			}
-			t.trace.BytesDown.Add(uint64(n))
-			if !small {
-				_ = t.controller.SetWriteDeadline(pace.begin())
-			}
-			_, failed := t.w.Write(buf[:n])
-			if rest -= int64(n); failed == nil && (isStreaming || rest > 0) {
-				failed = t.controller.Flush()
-			}
-			if errors.Is(failed, http.ErrBodyNotAllowed) {
-				return event.AttemptTruncated, ProtocolError
-			}
-			if failed != nil {
-				return event.AttemptAbandoned, ClientDisconnected
-			}
-			if !small {
-				if now := pace.end(n); now.Sub(armed) > t.config.StallTimeout/8 {
-					armed = now
-					t.timer.Reset(t.config.StallTimeout)
-				}
-			}
+		if result, reason := c.send(buf[:n]); reason != NoFailure {
+			return result, reason
 		}
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			if !small {
+			if !c.isSmall {
 				_ = t.controller.SetWriteDeadline(time.Now().Add(t.config.Grace)) // for trailers and the last chunk
 			}
 			return event.AttemptCompleted, NoFailure
@@ -164,13 +147,70 @@ func (t *exchange) copyBody(res *http.Response, buf *[bufferSize]byte, n int, er
 	}
 }
 
+// send sends a part of the body as the quotas permit it. What they permit is not held back for the
+// rest of the part.
+func (c *bodyCopy) send(part []byte) (event.AttemptOutcome, FailureReason) {
+	for len(part) > 0 {
+		n := len(part)
+		if !c.meter.TryTake(n) {
+			took, why := c.takeQuota(n)
+			if why != event.None {
+				return event.AttemptAbandoned, QuotaTimeout
+			}
+			n = took
+			c.resetTimer()
+			_ = c.controller.SetWriteDeadline(c.pace.begin())
+		}
+		if result, reason := c.write(part[:n]); reason != NoFailure {
+			return result, reason
+		}
+		part = part[n:]
+	}
+	return event.AttemptCompleted, NoFailure
+}
+
+// write writes bytes that the quotas permit.
+func (c *bodyCopy) write(part []byte) (event.AttemptOutcome, FailureReason) {
+	c.trace.BytesDown.Add(uint64(len(part)))
+	isWaiting := !c.isSmall
+	if isWaiting {
+		_ = c.controller.SetWriteDeadline(c.pace.begin())
+		c.clientWait.begin(c.pace.since)
+	}
+	_, failed := c.w.Write(part)
+	if c.rest -= int64(len(part)); failed == nil && (c.isStreaming || c.rest > 0) {
+		failed = c.controller.Flush()
+	}
+	if errors.Is(failed, http.ErrBodyNotAllowed) {
+		return event.AttemptTruncated, ProtocolError
+	}
+	if failed != nil {
+		return event.AttemptAbandoned, ClientDisconnected
+	}
+	if c.isSmall = c.isSmall && c.rest == 0; c.isSmall {
+		return event.AttemptCompleted, NoFailure
+	}
+	now := c.pace.end(len(part))
+	if isWaiting {
+		c.clientWait.end(now)
+	}
+	if now.Sub(c.armed) > c.config.StallTimeout/8 {
+		c.armed = now
+		c.timer.Reset(c.config.StallTimeout)
+	}
+	return event.AttemptCompleted, NoFailure
+}
+
 // bodyFailure returns which side broke a response off, and why.
 func (t *exchange) bodyFailure(err error) (event.AttemptOutcome, FailureReason) {
 	switch {
-	case t.r.Context().Err() != nil:
+	case t.lost() != nil, t.r.Context().Err() != nil: // finish tells them apart
 		return event.AttemptAbandoned, ClientDisconnected
 	case errors.Is(context.Cause(t.ctx), errStalled):
 		return event.AttemptTruncated, ResponseStalled
 	}
-	return event.AttemptTruncated, failureReason(err)
+	if reason := failureReason(err); !t.isEndedBySlowClient(reason) {
+		return event.AttemptTruncated, reason
+	}
+	return event.AttemptAbandoned, ClientSlow
 }

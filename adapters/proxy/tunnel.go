@@ -177,7 +177,13 @@ func (t *exchange) joinTunnel(res *http.Response) {
 	t.timer.Stop()
 	u.idleTimer = time.AfterFunc(u.idleTimeout, func() { u.end(IdleTimeout) })
 	defer u.idleTimer.Stop()
-	defer context.AfterFunc(t.ctx, func() { u.end(Shutdown) })() // the server does not close a hijacked connection
+	defer context.AfterFunc(t.ctx, func() { // the server does not close a hijacked connection
+		if lost := t.lost(); lost != nil {
+			u.end(lost.reason())
+			return
+		}
+		u.end(Shutdown)
+	})()
 	_ = client.SetDeadline(time.Time{})
 	if writeSwitchingProtocols(buffered.Writer, res, idsOf(t.w.Header())) != nil {
 		return
@@ -226,21 +232,19 @@ func (u *tunnel) copyOneWay(to io.Writer, from io.Reader, count *atomic.Uint64, 
 	for {
 		n, err := from.Read(buf[:])
 		u.idleTimer.Reset(u.idleTimeout)
-		if n > 0 {
-			if !u.meter.TryTake(n) {
-				u.idleTimer.Stop()
-				if u.meter.Wait(n) != event.None {
-					u.end(QuotaTimeout)
-					return
-				}
-				u.idleTimer.Reset(u.idleTimeout)
+		for part := buf[:n]; len(part) > 0; {
+			took, ok := u.takeQuota(len(part))
+			if !ok {
+				u.end(QuotaTimeout)
+				return
 			}
-			metered(n)
-			count.Add(uint64(n))
-			if _, failed := to.Write(buf[:n]); failed != nil {
+			metered(took)
+			count.Add(uint64(took))
+			if _, failed := to.Write(part[:took]); failed != nil {
 				u.close()
 				return
 			}
+			part = part[took:]
 		}
 		if err == nil {
 			continue
@@ -251,4 +255,19 @@ func (u *tunnel) copyOneWay(to io.Writer, from io.Reader, count *atomic.Uint64, 
 		}
 		return
 	}
+}
+
+// takeQuota takes 1 to n bytes that may be forwarded. Waiting for them is not idleness. ok is false
+// if they are rejected.
+func (u *tunnel) takeQuota(n int) (took int, ok bool) {
+	if u.meter.TryTake(n) {
+		return n, true
+	}
+	u.idleTimer.Stop()
+	took, why := u.meter.Take(n)
+	if why != event.None {
+		return 0, false
+	}
+	u.idleTimer.Reset(u.idleTimeout)
+	return took, true
 }

@@ -21,6 +21,7 @@ import (
 type Trace struct {
 	Flow      types.Flow      // of the request: set before Serve
 	Upstreams []UpstreamTrace // one, or one for each part
+	detail    string          // see Detail
 	FirstByte time.Duration   // from sending the request to the header of the response; 0: there was none
 	BytesUp   atomic.Uint64   // of the request body, sent to upstreams
 	BytesDown atomic.Uint64   // received from upstreams
@@ -28,17 +29,21 @@ type Trace struct {
 }
 
 // EndedByClient reports whether an endpoint was sent the request, and the client then ended it before the
-// response was complete: it disconnected, did not send the rest of its body, or its own deadline passed.
+// response was complete: it disconnected, it was so slow that the endpoint gave up, its own deadline passed,
+// its body could not be read, or its API key ended.
 func (c *Trace) EndedByClient() bool {
 	return c.sent.Load() && slices.ContainsFunc(c.Upstreams, func(l UpstreamTrace) bool {
 		switch FailureReason(l.Outcome()) {
-		case ClientDisconnected, ClientDeadline, RequestBodyError:
+		case ClientDisconnected, ClientDeadline, ClientSlow, RequestBodyError, KeyEnded:
 			return true
 		default:
 			return false
 		}
 	})
 }
+
+// Detail says why the request got a problem, in ASCII without quotes; empty: the problem is enough.
+func (c *Trace) Detail() string { return c.detail }
 
 // CutByShutdown reports whether the shutdown of the node aborted the request.
 func (c *Trace) CutByShutdown() bool {
@@ -50,16 +55,17 @@ const MaxAttempts = 5
 
 // An UpstreamTrace is the record of a request, or of one of its parts, at one upstream.
 type UpstreamTrace struct {
-	Upstream      string                 // its name
-	Part          string                 // name of the part; empty: the whole response
-	MissingReason string                 // why the part is missing; empty: it is present
-	NoEndpoint    event.NoEndpointReason // why no endpoint was picked; EndpointPicked: one was
-	Circuit       event.CircuitState     // of the upstream at the last pick
-	NoRetry       event.NoRetryReason    // why there was no further attempt
-	PartBytes     uint64                 // of the part
-	Attempts      []Attempt              // in order, at most MaxAttempts
-	AttemptCount  int                    // all attempts
-	request       *Trace                 // of which this is a part; nil: none
+	Upstream       string                 // its name
+	Part           string                 // name of the part; empty: the whole response
+	MissingReason  string                 // why the part is missing; empty: it is present
+	NoEndpoint     event.NoEndpointReason // why no endpoint was picked; EndpointPicked: one was
+	NoDecompressor bool                   // it got no decompressor, and nothing was sent
+	Circuit        event.CircuitState     // of the upstream at the last pick
+	NoRetry        event.NoRetryReason    // why there was no further attempt
+	PartBytes      uint64                 // of the part
+	Attempts       []Attempt              // in order, at most MaxAttempts
+	AttemptCount   int                    // all attempts
+	request        *Trace                 // of which this is a part; nil: none
 }
 
 // noteSent records that the header of the request was written. The writer of a connection may call it at any time.
@@ -99,12 +105,16 @@ const (
 	DeadlineExceeded   FailureReason = "deadline"            // no response within the deadline of the route
 	ClientDeadline     FailureReason = "client_deadline"     // no response within the deadline of the client, which is shorter
 	ClientDisconnected FailureReason = "client_disconnected" // the client disconnected, or does not read the response
+	ClientSlow         FailureReason = "client_slow"         // the endpoint closed the connection after a long wait for the client
 	RequestBodyError   FailureReason = "request_body_error"  // the client's body could not be read
 	InvalidPart        FailureReason = "invalid_part"        // the response is not usable as a part
 	EndpointRemoved    FailureReason = "endpoint_removed"    // a reload has removed the endpoint
 	Shutdown           FailureReason = "shutdown"            // the shutdown of the node aborted a tunnel or a response
 	StreamRefused      FailureReason = "stream_refused"      // the endpoint has not processed the request, or rejects its size
 	QuotaTimeout       FailureReason = "quota_timeout"       // the quotas did not release the bytes in time
+	GaveWay            FailureReason = "gave_way"            // the permit of the request was given to another one
+	LostDecompressor   FailureReason = "lost_decompressor"   // the decompressor of its body was given to another request
+	KeyEnded           FailureReason = "key_ended"           // the API key of the request was revoked or has expired
 
 	InvalidRequest    FailureReason = "invalid_request"    // the request cannot be written: nothing was sent
 	ResourceExhausted FailureReason = "resource_exhausted" // this machine has no file descriptor or memory for a connection
@@ -112,14 +122,14 @@ const (
 
 // FailureReasons returns all reasons but NoFailure.
 func FailureReasons() []FailureReason {
-	return []FailureReason{ConnectionRefused, ConnectTimeout, DNSError, TLSError, ConnectionReset, ProtocolError, BadStatus, ResponseStalled, DeadlineExceeded, ClientDeadline, ClientDisconnected, RequestBodyError, InvalidPart, EndpointRemoved, Shutdown, QuotaTimeout, StreamRefused, IdleTimeout, InvalidRequest, ResourceExhausted}
+	return []FailureReason{ConnectionRefused, ConnectTimeout, DNSError, TLSError, ConnectionReset, ProtocolError, BadStatus, ResponseStalled, DeadlineExceeded, ClientDeadline, ClientDisconnected, RequestBodyError, InvalidPart, EndpointRemoved, Shutdown, QuotaTimeout, GaveWay, LostDecompressor, KeyEnded, StreamRefused, IdleTimeout, InvalidRequest, ResourceExhausted, ClientSlow}
 }
 
 // IsEndpointFault reports whether the endpoint is the cause of s, and not the client, the
 // configuration or this node.
 func (s FailureReason) IsEndpointFault() bool {
 	switch s {
-	case NoFailure, IdleTimeout, ClientDeadline, ClientDisconnected, RequestBodyError, EndpointRemoved, Shutdown, QuotaTimeout, InvalidRequest, ResourceExhausted:
+	case NoFailure, IdleTimeout, ClientDeadline, ClientDisconnected, ClientSlow, RequestBodyError, EndpointRemoved, Shutdown, QuotaTimeout, GaveWay, LostDecompressor, KeyEnded, InvalidRequest, ResourceExhausted:
 		return false
 	default:
 		return true
@@ -152,30 +162,37 @@ func (l *UpstreamTrace) startAttempt(to event.Picked, at *endpoint) {
 // endAttempt records the result of the last attempt. For a response, it is called once more when
 // the response has ended.
 func (l *UpstreamTrace) endAttempt(e event.AttemptOutcome, s FailureReason, status int) {
-	t := &l.Attempts[len(l.Attempts)-1]
+	t := l.lastAttempt()
 	t.Result, t.Reason, t.Took = e, s, time.Since(t.startedAt)
 	if status != 0 {
 		t.Status = status
 	}
 }
 
-// setHTTP2 records that the last attempt uses HTTP/2.
-func (l *UpstreamTrace) setHTTP2() { l.Attempts[len(l.Attempts)-1].HTTP2 = true }
+func (l *UpstreamTrace) lastAttempt() *Attempt { return &l.Attempts[len(l.Attempts)-1] }
 
-// Outcome returns OK, the reason of the last failure, or why no endpoint was picked. It is empty
+// setHTTP2 records that the last attempt uses HTTP/2.
+func (l *UpstreamTrace) setHTTP2() { l.lastAttempt().HTTP2 = true }
+
+// Outcome returns OK, the reason of the last failure, or why nothing was sent. It is empty
 // if there was no attempt.
 func (l *UpstreamTrace) Outcome() string {
 	switch {
 	case l.NoEndpoint != event.EndpointPicked:
 		return l.NoEndpoint.String()
+	case l.NoDecompressor:
+		return NoDecompressor
 	case len(l.Attempts) == 0:
 		return ""
 	}
-	return l.Attempts[len(l.Attempts)-1].Outcome()
+	return l.lastAttempt().Outcome()
 }
 
-// OK is the outcome of a complete response.
-const OK = "ok"
+// Outcomes without a failure of an attempt.
+const (
+	OK             = "ok"              // a complete response
+	NoDecompressor = "no_decompressor" // all decompressors for zstd were taken: nothing was sent
+)
 
 // Outcome returns OK or the reason of the failure.
 func (t *Attempt) Outcome() string {

@@ -3,6 +3,7 @@ package readmodel
 import (
 	"bytes"
 
+	"macronode/core/event"
 	"macronode/core/storage"
 	"macronode/core/types"
 )
@@ -36,6 +37,13 @@ func (f *Follower) Usage(t types.Tenant, bucket types.NameHash) (used storage.Us
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.storage().Usage(t, bucket), f.storage().Left(t, bucket)
+}
+
+// QuotaShortage returns the first quota that leaves less to a bucket than is needed.
+func (f *Follower) QuotaShortage(t types.Tenant, bucket types.NameHash, needed storage.Usage) event.Shortage {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.storage().QuotaShortage(t, bucket, needed)
 }
 
 // HasBucket reports whether a bucket exists.

@@ -11,9 +11,8 @@ func (f *Follower) accounting() *accounting.Plane {
 	return f.state.Plane(types.PlaneAccounting).(*accounting.Plane)
 }
 
-// OpenUsage passes the usage of a tenant that is not sealed after the frame that it returns; everything that was due
-// before sealedTo is sealed. Texts are valid until each returns.
-func (f *Follower) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (upto types.LSN, at, sealedTo types.Time) {
+// OpenUsage passes the usage of a tenant that is not sealed at the point that it returns. Texts are valid until each returns.
+func (f *Follower) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) accounting.ReadPoint {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	p := f.accounting()
@@ -21,14 +20,14 @@ func (f *Follower) OpenUsage(t types.Tenant, each func(*accounting.OpenRow)) (up
 		each(&r)
 		return true
 	})
-	return f.state.LSN, f.state.At, p.SealedTo(t, f.state.At)
+	return p.ReadPoint(t, f.state.LSN, f.state.At)
 }
 
 // ReadBooks passes the usage and the money of one state to read, which neither changes nor keeps them.
 func (f *Follower) ReadBooks(read func(flow.Books)) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	read(flow.Books{Usage: f.accounting(), Wallet: f.state.Wallet})
+	read(flow.Books{Usage: f.accounting(), Wallet: f.state.Wallet, Upto: f.state.LSN})
 }
 
 // ReportAt returns the report of a record; false if it is none, or cannot be read.

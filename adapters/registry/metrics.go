@@ -30,7 +30,7 @@ var Endpoints = [][]string{
 }
 
 // notOfEndpoint lists the symptoms that are caused by the client, the configuration or this node.
-var notOfEndpoint = []string{"idle_timeout", "client_deadline", "client_disconnected", "request_body_error", "endpoint_removed", "shutdown", "quota_timeout", "invalid_request", "resource_exhausted"}
+var notOfEndpoint = []string{"idle_timeout", "client_deadline", "client_disconnected", "request_body_error", "endpoint_removed", "shutdown", "quota_timeout", "gave_way", "lost_decompressor", "key_ended", "invalid_request", "resource_exhausted", "client_slow"}
 
 // BeforeWork lists the problems that reject a request before any work. All other problems are
 // results of the work.
@@ -42,7 +42,7 @@ var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.For
 // one of these reasons.
 var (
 	Symptoms = []string{"connection_refused", "connect_timeout", "dns_error", "tls_error", "connection_reset", "protocol_error", "status", "response_stalled", "deadline", "client_deadline",
-		"client_disconnected", "request_body_error", "invalid_part", "endpoint_removed", "shutdown", "quota_timeout", "stream_refused", "idle_timeout", "invalid_request", "resource_exhausted"}
+		"client_disconnected", "request_body_error", "invalid_part", "endpoint_removed", "shutdown", "quota_timeout", "gave_way", "lost_decompressor", "key_ended", "stream_refused", "idle_timeout", "invalid_request", "resource_exhausted", "client_slow"}
 	Fails    = slices.DeleteFunc(slices.Clone(Symptoms), func(s string) bool { return slices.Contains(notOfEndpoint, s) })
 	Stops    = stops()
 	outcomes = slices.Concat([]string{"ok"}, Symptoms, Stops)
@@ -76,9 +76,10 @@ var Metrics = []Metric{
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
 	busyOf(Endpoints),
 	{Name: "rejected_total", Type: Counter, Help: "Requests rejected before any work, by the listener, the API or the proxy.",
-		Labels: []Label{{"plane", []string{"node", "wallet", "proxy", "storage"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing", "frame_flood")}}, Series: rejections()},
-	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections closed to make room for a new one, by the limit reached.",
+		Labels: []Label{{"plane", []string{"node", "wallet", "proxy", "storage"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing", "frame_flood", "rejected_flood")}}, Series: rejections()},
+	{Name: "idle_connections_closed_total", Type: Counter, Help: "Connections closed to make room for a new one, by the limit reached: idle ones, and those without a credential on the admin listener.",
 		Labels: []Label{{"reason", []string{"max_conns", "max_conns_per_peer"}}}},
+	{Name: "connections_delayed_total", Type: Counter, Help: "Connections that started with a delay, because their peer had many rejected requests."},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests rejected at admission, by reason.",
 		Labels: []Label{{"class", classes()}, {"reason", whys()}}},
 	{Name: "quota_refused_total", Type: Counter, Help: "Requests that a quota rejected, or would have rejected if it were not in shadow mode.",
@@ -144,6 +145,7 @@ var Metrics = []Metric{
 	{Name: "storage_bytes", Type: Gauge, Help: "Bytes of objects: as the buckets count them (logical), and as they are stored (physical).", Labels: []Label{{"kind", []string{"logical", "physical"}}}, Sampled: true},
 	{Name: "storage_transferred_bytes_total", Type: Counter, Help: "Bytes of objects that were uploaded (in) or sent (out).", Labels: []Label{{"direction", []string{"in", "out"}}}},
 	{Name: "storage_unreadable_total", Type: Counter, Help: "Reads of objects that are lost or damaged on the disk."},
+	{Name: "storage_lost_objects", Type: Gauge, Help: "Objects that no repair can make whole: all their copies, or too many of their shards, are missing or damaged.", Sampled: true},
 	{Name: "storage_failed_providers", Type: Gauge, Help: "Providers of objects that cannot be used.", Sampled: true},
 	{Name: "repair_skipped_total", Type: Counter, Help: "Repairs that were not queued. They are planned again.", Labels: []Label{{"reason", []string{"full"}}}, Sampled: true},
 	{Name: "repair_copies_total", Type: Counter, Help: "Copies of objects that were restored or could not be written (failed), and repairs that found no good copy (lost).", Labels: []Label{{"outcome", []string{"restored", "failed", "lost"}}}},
@@ -165,14 +167,15 @@ var Metrics = []Metric{
 	{Name: "exports_total", Type: Counter, Help: "Attempts to deliver an item to a sink: delivered (ok), had before (duplicate), failed and repeated later (retryable), rejected (permanent), or answered that the sink wants no items (stopped).",
 		Labels: []Label{{"sink", nil}, {"outcome", ExportOutcomes}}},
 	{Name: "export_lag_seconds", Type: Gauge, Help: "Time since the oldest item was due of those that are being delivered to a sink or are repeated; 0 if there is none.", Labels: []Label{{"sink", nil}}, Sampled: true},
-	{Name: "export_pending", Type: Gauge, Help: "Items that a sink does not have yet.", Labels: []Label{{"sink", nil}}, Sampled: true},
+	{Name: "export_pending", Type: Gauge, Help: "Items that a sink does not have yet. Absent until the node has read its streams after a start.", Labels: []Label{{"sink", nil}}, Sampled: true},
 	{Name: "export_quarantined", Type: Gauge, Help: "Items that a sink has rejected, and that wait for an operator.", Labels: []Label{{"sink", nil}}, Sampled: true},
-	{Name: "export_sink_up", Type: Gauge, Help: "1 if the last attempts to deliver to a sink did not fail, else 0.", Labels: []Label{{"sink", nil}}, Sampled: true},
+	{Name: "export_sink_up", Type: Gauge, Help: "1 if the last attempts to deliver to a sink did not fail, else 0. Absent until the node has read its streams after a start.", Labels: []Label{{"sink", nil}}, Sampled: true},
 
 	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling (left_out), or lost because the queue was full.",
 		Labels: []Label{{"outcome", []string{"written", "left_out", "lost"}}}, Sampled: true},
 	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines written.", Sampled: true},
 	{Name: "audit_lost_total", Type: Counter, Help: "Audit lines lost.", Sampled: true},
+	{Name: "audit_omitted_total", Type: Counter, Help: "Audit lines of rejected requests that were left out, because their tenant had too many.", Sampled: true},
 	{Name: "audit_errors_total", Type: Counter, Help: "Failed writes to the audit file. They are retried.", Sampled: true},
 }
 
@@ -223,6 +226,7 @@ func whys() (all []string) {
 
 // stops returns the reasons why a request is sent to no endpoint.
 func stops() (all []string) {
+	all = append(all, "no_decompressor")
 	for s := event.EndpointPicked + 1; s < event.NumNoEndpointReasons; s++ {
 		all = append(all, s.String())
 	}
@@ -246,7 +250,7 @@ func codes(problems []event.Problem) (all []string) {
 }
 
 func rejections() [][]string {
-	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}, {"node", "frame_flood"}}
+	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}, {"node", "frame_flood"}, {"node", "rejected_flood"}}
 	for _, code := range codes(BeforeWork) {
 		all = append(all, []string{"wallet", code}, []string{"proxy", code}, []string{"storage", code})
 	}

@@ -90,6 +90,7 @@ type completion struct {
 	blanks blanks
 
 	parts    []storage.NumberedPart // those of the list
+	size     uint64                 // of all of them
 	revision uint32                 // of the upload, before the parts were read
 }
 
@@ -223,6 +224,7 @@ func (k *completion) checkSizes() error {
 	if want := first(k.r.Header["X-Amz-Mp-Object-Size"]); want != "" && want != strconv.FormatUint(total, 10) {
 		return errRequest.saying("The object does not have the size of x-amz-mp-object-size.")
 	}
+	k.size = total
 	return k.reserve(total)
 }
 
@@ -261,6 +263,7 @@ func (k *completion) decide(s stored) (event.Reply, error) {
 // join writes the parts into one object and verifies their checksums.
 func (k *completion) join(up *objectstore.Upload) error {
 	k.sums.reset()
+	up.Expect(k.size)
 	for i, p := range k.parts {
 		if err := k.joinPart(up, p); err != nil {
 			return err

@@ -89,6 +89,7 @@ var (
 	errStorageClass       = failure("InvalidStorageClass", http.StatusBadRequest, "The storage class is STANDARD.")
 	errCopySelf           = failure("InvalidRequest", http.StatusBadRequest, "A copy of an object to itself must replace its metadata.")
 	errPayment            = failure("PaymentRequired", http.StatusPaymentRequired, "The available balance of the account that pays is less than the price of the object.")
+	errPaymentExpired     = failure("PaymentExpired", http.StatusPaymentRequired, event.PaymentExpired.Detail())
 	errQuota              = failure("QuotaExceeded", http.StatusForbidden, "The storage quota of the tenant or of the bucket would be exceeded.")
 	errInternal           = failure("InternalError", http.StatusInternalServerError, "An internal error occurred. Retry the request.")
 	errUnreadable         = failure("InternalError", http.StatusInternalServerError, "The object is lost or damaged on the disk.")
@@ -101,7 +102,7 @@ var (
 	errDisk               = errUnavailable.saying("The object could not be written to the disk.")
 	errAbsent             = errUnavailable.saying("The directory of the objects is not there.")
 	errSpace              = errUnavailable.saying("The free space of the disk is reserved. The object was not stored.")
-	errTooManyUploads     = errSlowDown.saying("As many objects are uploaded as may be. Retry the request.")
+	errTooManyUploads     = errSlowDown.saying("As many objects are uploaded as storage.uploads permits, or as the tenant leaves to others. Retry the request.")
 	errMalformedChecksums = failure("InvalidRequest", http.StatusBadRequest, "The headers of the checksum are invalid.")
 )
 
@@ -115,7 +116,7 @@ func Problem(p event.Problem, detail string) error {
 }
 
 func problemError(p event.Problem) *Error {
-	switch p {
+	switch p.General() {
 	case event.Busy, event.RateLimited, event.InProgress, event.IdempotencyCapacity:
 		return errSlowDown
 	case event.Unavailable, event.Timeout, event.StaleIndexRead:
@@ -124,6 +125,8 @@ func problemError(p event.Problem) *Error {
 		return errQuota.saying(p.Detail())
 	case event.PaymentRequired, event.PrepaidExceeded:
 		return errPayment
+	case event.PaymentExpired:
+		return errPaymentExpired
 	case event.Unauthorized, event.Forbidden:
 		return errAccessDenied
 	case event.PayloadTooLarge:
@@ -145,6 +148,12 @@ func problemError(p event.Problem) *Error {
 	case event.BadRequest, event.UnsupportedMedia:
 		return errRequest
 	default: // problems of the wallet and faults
+		switch p.Status() {
+		case http.StatusForbidden:
+			return errAccessDenied.saying(p.Detail())
+		case http.StatusTooManyRequests:
+			return errSlowDown.saying(p.Detail())
+		}
 		return errInternal
 	}
 }

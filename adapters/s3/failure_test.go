@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,8 @@ func TestOutcomes(t *testing.T) {
 		event.QuotaExceeded:    {"403 QuotaExceeded", false, ""},
 		event.CapacityExceeded: {"403 QuotaExceeded", false, ""},
 		event.Forbidden:        {"403 AccessDenied", false, ""},
+		event.PaymentRequired:  {"402 PaymentRequired", false, ""},
+		event.PaymentExpired:   {"402 PaymentExpired", false, ""},
 		event.Internal:         {"500 InternalError", false, ""},
 		event.NotFound:         {"404 NoSuchBucket", false, ""},
 	} {
@@ -197,6 +200,9 @@ func TestProblems(t *testing.T) {
 		if e.Status >= 500 != (p.Status() >= 500 && p != event.QuotaExceeded || e.RetryAfter > 0 || e.Code == "InternalError") {
 			t.Errorf("%v with status %d: %d %s", p, p.Status(), e.Status, e.Code)
 		}
+		if p.Status() == http.StatusForbidden && e.Status != http.StatusForbidden || p.Status() == http.StatusTooManyRequests && e.RetryAfter == 0 {
+			t.Errorf("%v with status %d: %d %s", p, p.Status(), e.Status, e.Code)
+		}
 		if usual := s3.Problem(p, ""); usual.Error() == "" {
 			t.Errorf("%v: %v", p, usual)
 		}
@@ -213,7 +219,7 @@ func TestQuotas(t *testing.T) {
 	refused := func(target string) {
 		t.Helper()
 		decided := w.quiet().decided
-		if got := w.send(t, http.MethodPut, "/"+bucketName+target, nil, string(content(6*mib, 2))); got.xml.Code != "QuotaExceeded" || got.status != 403 || w.quiet().decided != decided {
+		if got := w.send(t, http.MethodPut, "/"+bucketName+target, nil, string(content(6*mib, 2))); got.xml.Code != "QuotaExceeded" || got.status != 403 || !strings.HasPrefix(got.xml.Message, "storage.bucket_bytes limits the bytes of the objects and parts of the bucket: needed 6291456, left ") || w.quiet().decided != decided {
 			t.Errorf("%s: %+v", target, got)
 		}
 	}
@@ -248,8 +254,8 @@ func TestUploadsAreRefusedBeforeTheBody(t *testing.T) {
 		}
 	}
 	var all []interface{ Done() }
-	for range 8 {
-		up, err := w.contents.Begin()
+	for n := range 8 {
+		up, err := w.contents.Begin(types.Tenant(n + 10))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,6 +303,49 @@ func TestRefusedBodiesLeaveNoObject(t *testing.T) {
 	}
 	if n := len(w.files(t)); n != 1 || w.contents.Uploads() != 0 {
 		t.Errorf("%d files, %d uploads", n, w.contents.Uploads())
+	}
+}
+
+// TestPaymentIsRequiredBeforeTheBody: if the tenant cannot pay for an object, the request is rejected with 402, and its body is not read.
+func TestPaymentIsRequiredBeforeTheBody(t *testing.T) {
+	w := newWorld(t)
+	w.bucket(t)
+	w.reserve = event.PaymentRequired
+	big := strings.Repeat("x", 100_000)
+	r, err := http.NewRequest(http.MethodPut, "http://localhost/"+bucketName+"/a", strings.NewReader(big))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.sendSigned(t, "ALL", r, big); got.status != 402 || got.xml.Code != "PaymentRequired" {
+		t.Errorf("%d %s", got.status, got.xml.Code)
+	}
+	if got := w.serveDirectly(t, r, ""); got.status != 402 || got.xml.Code != "PaymentRequired" {
+		t.Errorf("without the body: %d %s", got.status, got.xml.Code)
+	}
+	if n := len(w.files(t)); n != 0 || w.contents.Uploads() != 0 {
+		t.Errorf("%d files, %d uploads", n, w.contents.Uploads())
+	}
+}
+
+// TestResponseIsReservedBeforeItBegins: the size of a GET is reserved, that of a HEAD is not. If the tenant cannot pay for it, nothing of
+// the object is sent.
+func TestResponseIsReservedBeforeItBegins(t *testing.T) {
+	w := newWorld(t)
+	w.bucket(t)
+	at := "/" + bucketName + "/a"
+	w.send(t, http.MethodPut, at, nil, "0123456789")
+	w.send(t, http.MethodHead, at, nil, "")
+	w.send(t, http.MethodGet, at, nil, "")
+	w.send(t, http.MethodGet, at, map[string]string{"Range": "bytes=2-4"}, "")
+	if want := []uint64{10, 3}; !slices.Equal(w.sizes, want) {
+		t.Errorf("reserved %v, want %v", w.sizes, want)
+	}
+	w.unpaid = s3.Problem(event.PrepaidExceeded, "It lacks 7.")
+	if got := w.send(t, http.MethodGet, at, nil, ""); got.status != 402 || got.xml.Code != "PaymentRequired" || got.xml.Message != "It lacks 7." || got.header.Get("ETag") != "" {
+		t.Errorf("%d %+v %v", got.status, got.xml, got.header)
+	}
+	if got := w.send(t, http.MethodHead, at, nil, ""); got.status != 200 {
+		t.Errorf("HEAD: %d", got.status)
 	}
 }
 

@@ -32,7 +32,7 @@ var Chapters = []Chapter{
 		{"GetObjectTagging", "an object has no tags; some clients ask before they copy", "TestBucketOwner"},
 		{"CreateMultipartUpload", "metadata and the checksum of the object", "TestMultipartUpload"},
 		{"UploadPart", "parts 1..10000 in any order; a part with the same number is replaced", "TestMultipartUpload"},
-		{"UploadPartCopy", "a whole object, whose content is not copied, or a range", "TestUploadPartCopy"},
+		{"UploadPartCopy", "a whole object (its content is not copied), or a range", "TestUploadPartCopy"},
 		{"ListParts", "`part-number-marker`, `max-parts`", "TestListParts"},
 		{"CompleteMultipartUpload", "the list is checked; parts that are not listed are removed; a repeated request has the same answer", "TestMultipartUpload"},
 		{"AbortMultipartUpload", "the parts are removed", "TestListUploadsAndAbort"},

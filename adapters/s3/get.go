@@ -146,6 +146,10 @@ func (c *call) numberedPart(f *found, n uint64) (objectio.Range, error) {
 
 // sendContent sends a part of an object. Each group of bytes is verified before it is sent.
 func (c *call) sendContent(a storage.Address, content *objectstore.Object, part objectio.Range, status int) error {
+	if err := c.ReserveResponse(part.Length); err != nil {
+		clearHeaders(c.Header())
+		return err
+	}
 	err := content.WriteRange(part.Off, part.Length, func(b []byte) error {
 		if !c.begun {
 			c.start(status) // the first group was verified: until here a failure has an answer

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -185,7 +186,16 @@ func (c *call) serve() error {
 	if !c.Allows(o.scope) {
 		return errAccessDenied
 	}
+	if awaitsContinue(c.r) {
+		c.WriteHeader(http.StatusContinue)
+	}
 	return o.serve(c)
+}
+
+// awaitsContinue reports whether a request without a body awaits 100 Continue. The server sends that when a body is read, but some
+// clients misread the next response if an empty one does not get it.
+func awaitsContinue(r *http.Request) bool {
+	return r.ProtoMajor == 1 && r.ContentLength == 0 && strings.EqualFold(r.Header.Get("Expect"), "100-continue")
 }
 
 // checkTarget checks the names of a request.

@@ -153,7 +153,7 @@ func uploadPartCopy(c *call) error {
 	}
 	if !replaces {
 		if _, left := c.Rows.Usage(c.tenant(), c.bucket.ID); part.Length > left {
-			return errQuota
+			return c.quotaExceeded(part.Length)
 		}
 	}
 	var tag storage.ETag
@@ -213,6 +213,7 @@ func (c *call) sharePart(id storage.UploadID, number uint16, f *found, content *
 func (c *call) copyPart(id storage.UploadID, number uint16, f *found, content *objectstore.Object, part objectio.Range, tag *storage.ETag) (event.Reply, error) {
 	sum := md5.New()
 	return c.store(func(up *objectstore.Upload) error {
+		up.Expect(part.Length)
 		return c.readRange(f.entry.Address, content, part, func(b []byte) error {
 			_, _ = sum.Write(b)
 			if _, err := up.Write(b); err != nil {

@@ -28,6 +28,8 @@ type Rows interface {
 	Parts(id storage.UploadID, after uint16, limit int) []storage.NumberedPart
 	// Usage returns what a bucket holds, and how many bytes the quotas leave to it.
 	Usage(t types.Tenant, bucket types.NameHash) (used storage.Usage, left uint64)
+	// QuotaShortage returns the first quota that leaves less to a bucket than is needed.
+	QuotaShortage(t types.Tenant, bucket types.NameHash, needed storage.Usage) event.Shortage
 }
 
 // A Listed is an object in a list.
@@ -81,6 +83,9 @@ type Session interface {
 	// Reserve reserves the price of an object with a size. It returns None if writes are free; the request releases
 	// what no Put uses. Its problem is PaymentRequired if the account that pays lacks the price.
 	Reserve(size uint64) event.Problem
+	// ReserveResponse reserves the price of a response with a size, before it begins. It fails with the error of S3 if the tenant is
+	// prepaid and lacks the price.
+	ReserveResponse(size uint64) error
 	// Execute lets the node decide and waits until the outcome is durable. It ends with the problem
 	// Busy, Timeout, Unavailable or OutcomeUnknown if there is none. A client that leaves does not end it.
 	Execute(c command.Command) event.Reply

@@ -86,7 +86,7 @@ func (c *call) incoming(replaces bool) (in incoming, err error) {
 	}
 	if !replaces {
 		if _, in.limit = c.Rows.Usage(c.tenant(), c.bucket.ID); uint64(n) > in.limit {
-			return in, errQuota
+			return in, c.quotaExceeded(uint64(n))
 		}
 	}
 	return in, nil
@@ -100,12 +100,20 @@ func (c *call) reserve(size uint64) error {
 	return nil
 }
 
+// quotaExceeded returns the error of an object or a part with that many bytes. It names the quota.
+func (c *call) quotaExceeded(bytes uint64) error {
+	return Problem(event.QuotaExceeded, c.Rows.QuotaShortage(c.tenant(), c.bucket.ID, storage.Usage{Bytes: bytes, Objects: 1}).Detail())
+}
+
 // receive reads the body into an upload and verifies its signature and its digests.
 func (in *incoming) receive(up *objectstore.Upload) error {
+	if n, ok := in.body.Length(); ok {
+		up.Expect(uint64(n))
+	}
 	err := objectio.Receive(up, in.body, in.limit, in.check)
 	switch {
 	case errors.Is(err, objectio.ErrLimit):
-		return errQuota
+		return in.c.quotaExceeded(in.limit + 1) // at least
 	case err != nil:
 		return in.c.uploadError(err)
 	}
@@ -152,7 +160,7 @@ type stored struct {
 
 // store fills an upload, makes its content durable and lets decide name it. The file is kept if the outcome is unknown.
 func (c *call) store(fill func(*objectstore.Upload) error, decide func(stored) (event.Reply, error)) (reply event.Reply, err error) {
-	up, err := c.Contents.Begin()
+	up, err := c.Contents.Begin(c.Head().Tenant)
 	if err != nil {
 		return reply, errTooManyUploads
 	}

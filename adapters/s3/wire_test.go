@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
 
@@ -180,6 +182,40 @@ func TestErrors(t *testing.T) {
 	for _, key := range []string{"b", "new-bucket"} {
 		if got := w.send(t, "HEAD", b+"/"+key, nil, ""); got.status != 404 {
 			t.Errorf("%s became visible", key)
+		}
+	}
+}
+
+// TestEmptyBodyGetsContinue: a client that waits for 100 Continue before an empty body gets it, as from S3: botocore misreads the
+// next response otherwise.
+func TestEmptyBodyGetsContinue(t *testing.T) {
+	w := newWorld(t)
+	w.bucket(t)
+	for _, body := range []string{"", "x"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, w.server.URL+"/"+bucketName+"/empty", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+			if code == http.StatusContinue {
+				got++
+			}
+			return nil
+		}}))
+		r.Header.Set("Expect", "100-continue")
+		r.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
+		secret, _ := secretOf("ALL")
+		if err := v4.NewSigner().SignHTTP(r.Context(), aws.Credentials{AccessKeyID: "ALL", SecretAccessKey: secret}, r, "UNSIGNED-PAYLOAD", "s3", region, w.now()); err != nil {
+			t.Fatal(err)
+		}
+		res, err := w.server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK || got != 1 {
+			t.Errorf("%q: %d, 100 Continue %d times", body, res.StatusCode, got)
 		}
 	}
 }

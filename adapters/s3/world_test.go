@@ -76,6 +76,9 @@ type world struct {
 	uploads map[bucketKey][]s3.ListedUpload
 
 	decide  func(command.Command) event.Problem // before the plane does
+	reserve event.Problem                       // of each reservation
+	unpaid  error                               // of each response with a size
+	sizes   []uint64                            // of responses that were reserved
 	decided int
 	reads   int // names that a list read
 
@@ -191,7 +194,13 @@ func (s *session) SetError(code string) {
 	defer s.world.mu.Unlock()
 	s.world.code = code
 }
-func (s *session) Reserve(uint64) event.Problem          { return event.None }
+func (s *session) Reserve(uint64) event.Problem { return s.world.reserve }
+func (s *session) ReserveResponse(size uint64) error {
+	s.world.mu.Lock()
+	defer s.world.mu.Unlock()
+	s.world.sizes = append(s.world.sizes, size)
+	return s.world.unpaid
+}
 func (s *session) Execute(c command.Command) event.Reply { return s.world.execute(c) }
 
 // A frame has one record at most.
@@ -337,6 +346,12 @@ func (w *world) Usage(t types.Tenant, bucket types.NameHash) (storage.Usage, uin
 	return w.plane.Usage(t, bucket), w.plane.Left(t, bucket)
 }
 
+func (w *world) QuotaShortage(t types.Tenant, bucket types.NameHash, needed storage.Usage) event.Shortage {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.plane.QuotaShortage(t, bucket, needed)
+}
+
 // The names.
 
 func (w *world) Objects(_ context.Context, t types.Tenant, bucket types.NameHash, prefix, from string, yield func(s3.Listed) bool) error {
@@ -376,7 +391,7 @@ func (w *world) Uploads(_ context.Context, t types.Tenant, bucket types.NameHash
 // storeNative stores an object under its address, as the native API does.
 func (w *world) storeNative(t *testing.T, bucket string, content []byte) storage.Address {
 	t.Helper()
-	up, err := w.contents.Begin()
+	up, err := w.contents.Begin(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (b *books) add(t testing.TB) {
 	switch {
 	case lsn == 1:
 		r = record.Record{Kind: record.Started, Journal: ours}
-	case b.dice.Uint64n(20) == 0 && b.state.Keys.Admit() == nil:
+	case b.dice.Uint64n(20) == 0 && !b.state.Keys.Full():
 		r = record.Record{Kind: record.KeyCreated, APIKey: &event.Key{ID: types.KeyID(lsn), Tenant: 1, Scopes: event.ScopeRead}}
 	case b.dice.Uint64n(5) == 0:
 		upto, any := b.state.Idempotency.Evictable(at, lsn-1, 3)

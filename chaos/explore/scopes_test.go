@@ -25,7 +25,7 @@ func TestScopes(t *testing.T) {
 	var scopes, transitions atomic.Uint64
 	began := spent(t)
 	t.Cleanup(func() { // after all of them
-		t.Logf("evidence: explore.scopes = %d, each whole", scopes.Load())
+		t.Logf("evidence: explore.scopes = %d", scopes.Load())
 		t.Logf("evidence: explore.transitions = %d", transitions.Load())
 		t.Logf("evidence: explore.transitions_per_cpu_second = %.0f", float64(transitions.Load())/(spent(t)-began).Seconds())
 	})

@@ -267,7 +267,7 @@ func (w *Site) hear(i int) {
 		if c.kind == callReserve {
 			u.hold = types.NewTxID(siteJournal, u.mail.Position)
 		}
-	case event.PaymentRequired, event.PrepaidExceeded, event.HoldNotActive:
+	case event.PaymentRequired, event.PaymentExpired, event.PrepaidExceeded, event.HoldNotActive:
 		h.Saw[siteUnpaid]++
 	default:
 		h.Saw[siteRejected]++

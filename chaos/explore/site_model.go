@@ -113,7 +113,7 @@ func (b *siteBooks) decide(h *siteShared, at types.Time, u *user, c call) (probl
 		case !*held && b.objects() >= p.quota:
 			return event.QuotaExceeded, false
 		case hold == nil:
-			return event.PaymentRequired, false
+			return event.PaymentExpired, false
 		}
 		if hold.open = false; *held {
 			h.Saw[siteKept]++

@@ -34,7 +34,7 @@ type drainTeller struct {
 
 func newDrainTeller() *drainTeller { return &drainTeller{held: map[int]bool{}} }
 
-func (t *drainTeller) life() []observed { return t.steps }
+func (t *drainTeller) trace() []observed { return t.steps }
 
 func (t *drainTeller) tell(x ...any) { t.steps = append(t.steps, x) }
 

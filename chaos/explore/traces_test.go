@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-var lives = flag.String("lives", "", "a directory for traces that TLC must accept; used by ci/tlc lives")
+var tracesDir = flag.String("traces", "", "a directory for traces that TLC must accept; used by ci/tlc traces")
 
-// A told is a step of a specification: its action, and observed values: texts, numbers and
+// An observed is a step of a specification: its action, and observed values: texts, numbers and
 // booleans.
 type observed []any
 
@@ -36,11 +36,11 @@ type teller interface {
 	may(w *World, a Action) bool // whether the specification permits the action now
 	before(w *World, a Action)   // called before the action
 	after(w *World, a Action)    // called after the action
-	life() []observed            // the steps so far
+	trace() []observed           // the steps so far
 }
 
-// playLife makes a random run of a plan.
-func playLife(t *testing.T, plan Plan, seed uint64, to teller) {
+// playRun makes a random run of a plan.
+func playRun(t *testing.T, plan Plan, seed uint64, to teller) {
 	t.Helper()
 	w, r := Open(plan), rand.New(rand.NewPCG(seed, 7))
 	for range 90 {
@@ -117,8 +117,8 @@ func TestTracesForTLC(t *testing.T) {
 		saw := map[string]int{}
 		for seed := uint64(1); len(all) < each; seed++ {
 			to := spec.teller()
-			playLife(t, spec.plan, seed, to)
-			steps := to.life()
+			playRun(t, spec.plan, seed, to)
+			steps := to.trace()
 			if len(steps) < 15 {
 				continue
 			}
@@ -140,11 +140,11 @@ func TestTracesForTLC(t *testing.T) {
 		if len(wrong) < each/2 {
 			t.Errorf("%s: only %d are wrong", name, len(wrong))
 		}
-		if *lives == "" {
+		if *tracesDir == "" {
 			continue
 		}
-		text := fmt.Sprintf("---- MODULE Lives ----\nEXTENDS Integers\nTrue == 1..%d\nAll == <<\n%s\n>>\n====\n", len(all), strings.Join(append(all, wrong...), ",\n"))
-		if err := os.WriteFile(filepath.Join(*lives, name+".tla"), []byte(text), 0o600); err != nil {
+		text := fmt.Sprintf("---- MODULE Traces ----\nEXTENDS Integers\nTrue == 1..%d\nAll == <<\n%s\n>>\n====\n", len(all), strings.Join(append(all, wrong...), ",\n"))
+		if err := os.WriteFile(filepath.Join(*tracesDir, name+".tla"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

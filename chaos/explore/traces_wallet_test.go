@@ -29,7 +29,7 @@ type walletTeller struct {
 
 func newWalletTeller() *walletTeller { return &walletTeller{held: map[int]int{}} }
 
-func (t *walletTeller) life() []observed { return t.steps }
+func (t *walletTeller) trace() []observed { return t.steps }
 
 func (t *walletTeller) may(*World, Action) bool { return true }
 

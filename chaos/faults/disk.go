@@ -36,6 +36,7 @@ type Call struct {
 	Op   Op
 	Name string // of the file as it is called now
 	Data []byte // of a write
+	Size int    // of a read: the bytes that it asks for
 }
 
 // Trouble is a fault that affects some calls until it ends.

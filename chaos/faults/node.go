@@ -65,7 +65,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 
 // Read, Write and Fsync are affected by troubles.
 func (n *node) Read(_ context.Context, f fs.FileHandle, to []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	if _, errno := n.meet(Read, nil); errno != 0 {
+	if _, errno := n.disk.meet(Call{Op: Read, Name: n.name(), Size: len(to)}); errno != 0 {
 		return nil, errno
 	}
 	got, err := f.(file).ReadAt(to, off)

@@ -160,14 +160,14 @@ func TestQuota(t *testing.T) {
 		went, refused := 0, 0
 		for _, c := range all {
 			if went, refused = went+c.went, refused+c.refused; c.other > 0 {
-				t.Errorf("%d were told something else", c.other)
+				t.Errorf("%d responses have another status", c.other)
 			}
 		}
 		most := burst + int(took.Seconds()*rate) + 1
 		if went > most || went < burst || refused == 0 {
-			t.Errorf("%d callers: %d went, at most %d, %d were refused", callers, went, most, refused)
+			t.Errorf("%d callers: %d were served, at most %d, %d were rejected", callers, went, most, refused)
 		}
-		t.Logf("evidence: gate.quota = %.4f of the quota by %d callers, offered %.0fx", float64(went)/float64(most), callers, float64(went+refused)/float64(most))
+		t.Logf("evidence: gate.quota = %.4f of the quota served to %d callers, at %.0f times its load", float64(went)/float64(most), callers, float64(went+refused)/float64(most))
 	}
 }
 
@@ -195,7 +195,7 @@ func TestTenantsShareEqually(t *testing.T) {
 	if jain < 0.99 || sum < 100 {
 		t.Errorf("Jain %.4f over %v", jain, got)
 	}
-	t.Logf("evidence: gate.jain = %.4f over four tenants of 20, 10, 5 and 5 callers, %.0f requests", jain, sum)
+	t.Logf("evidence: gate.jain = %.4f over four tenants with 20, 10, 5 and 5 callers, %.0f requests", jain, sum)
 }
 
 // TestFlood: anonymous callers that flood the node do not lock out a caller with an internal key: all its requests
@@ -214,9 +214,9 @@ func TestFlood(t *testing.T) {
 		refused, went = refused+c.refused, went+c.went
 	}
 	if own.refused > 0 || own.other > 0 || own.went < 5 || refused == 0 || went == 0 {
-		t.Errorf("%+v; of strangers %d went, %d were refused", own, went, refused)
+		t.Errorf("%+v; of the requests without a key %d were served, %d rejected", own, went, refused)
 	}
-	t.Logf("evidence: gate.flood = %d of %d of the node's own served beside %d strangers' and %d refusals, the slowest in %v", own.went, own.went+own.refused, went, refused, own.slowest.Round(time.Millisecond))
+	t.Logf("evidence: gate.flood = %d of %d internal requests served, the slowest in %v; without a key %d were served and %d rejected", own.went, own.went+own.refused, own.slowest.Round(time.Millisecond), went, refused)
 }
 
 // TestAborts: clients disconnect at any moment and the upstream hangs. In the end all permits are free.
@@ -251,10 +251,10 @@ func TestAborts(t *testing.T) {
 	}
 	wg.Wait()
 	if gave.Load() < int64(*aborts/100) {
-		t.Errorf("only %d gave up", gave.Load())
+		t.Errorf("only %d were aborted", gave.Load())
 	}
 	h.awaitIdle()
-	t.Logf("evidence: gate.aborts = %d of %d requests given up midway, all permits back", gave.Load(), *aborts)
+	t.Logf("evidence: gate.aborts = all, after %d of %d requests were aborted", gave.Load(), *aborts)
 }
 
 // awaitIdle waits until no request is in progress, and checks the gauges.

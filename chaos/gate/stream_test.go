@@ -108,7 +108,7 @@ func TestBytes(t *testing.T) {
 		t.Errorf("%d bytes in %v, %.4f of the quota", all, took, ratio)
 	}
 	h.awaitIdle()
-	t.Logf("evidence: gate.bytes = %.4f of the quota by two bodies of unknown length, %d bytes in %v", ratio, all, took.Round(time.Millisecond))
+	t.Logf("evidence: gate.bytes = %.4f, with two bodies of unknown length, %d bytes in %v", ratio, all, took.Round(time.Millisecond))
 }
 
 // TestStreamsAreEqual: streaming tenants get equal shares of the instance quota, even if one has five bodies and
@@ -137,5 +137,5 @@ func TestStreamsAreEqual(t *testing.T) {
 		t.Errorf("Jain %.4f over %v in %v", jain, got, took)
 	}
 	h.awaitIdle()
-	t.Logf("evidence: gate.stream = %.4f is Jain's index over four tenants of 2, 3, 4 and 5 bodies that stream, %.0f bytes", jain, sum)
+	t.Logf("evidence: gate.stream = %.4f over four tenants with 2, 3, 4 and 5 streaming bodies, %.0f bytes", jain, sum)
 }

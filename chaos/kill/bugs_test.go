@@ -17,7 +17,7 @@ var bugs = flag.Bool("bugs", false, "see the certificate refuse binaries that ha
 type bug struct {
 	name     string
 	edits    []mutants.Edit
-	lives    int
+	runs     int
 	contains string
 }
 
@@ -49,18 +49,25 @@ func broken() []bug {
 	}
 }
 
+// lay writes the files with the bug. It returns the overlay of a build with them.
+func (b *bug) lay(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := mutants.Mutant{Name: b.name, Edits: b.edits}.Lay(root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
+
 // TestBugs: each bug can still be applied. With -bugs the certificate alone, without comparing responses, names
 // the first affected operation.
 func TestBugs(t *testing.T) {
 	for _, b := range broken() {
-		root, err := filepath.Abs("../..")
-		if err != nil {
-			t.Fatal(err)
-		}
-		overlay, err := mutants.Mutant{Name: b.name, Edits: b.edits}.Lay(root, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		overlay := b.lay(t)
 		if !*bugs {
 			continue
 		}
@@ -69,7 +76,7 @@ func TestBugs(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, all, dice := &kill.Node{Binary: binary, Data: t.TempDir()}, clients(16), types.NewRand(*seed)
-		for range b.lives {
+		for range b.runs {
 			start(t, n)
 			if err := underLoad(t, n, all, &dice); err != nil {
 				t.Logf("%s: a client: %v", b.name, err)

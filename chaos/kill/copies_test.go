@@ -29,9 +29,9 @@ func TestKillCopies(t *testing.T) {
 	for i := range uint64(6) {
 		all = append(all, kill.NewObjectClient(i+1))
 	}
-	dice, lives := types.NewRand(*seed), *kills/4+3
-	for life := range lives {
-		if life == lives/2+1 {
+	dice, runs := types.NewRand(*seed), *kills/4+3
+	for run := range runs {
+		if run == runs/2+1 {
 			remove(t, removed)
 		}
 		start(t, n)
@@ -41,7 +41,7 @@ func TestKillCopies(t *testing.T) {
 			}
 		}
 		killUnderLoad(t, n, all, &dice, func() {
-			if life == lives/2 {
+			if run == runs/2 {
 				remove(t, removed)
 				awaitFolded(t, n, folded(t, n)+uint64(4*len(all)))
 			}
@@ -65,10 +65,10 @@ func TestKillCopies(t *testing.T) {
 	if err != nil || !strings.Contains(string(output), "provider b: ") || strings.Contains(string(output), "provider b: 0 copies") {
 		t.Fatalf("verify: %v: %s", err, output)
 	}
-	if puts < lives {
+	if puts < runs {
 		t.Fatalf("%d puts: no load", puts)
 	}
-	t.Logf("%d lives, %d puts: %s", lives, puts, output)
+	t.Logf("%d runs, %d puts: %s", runs, puts, output)
 }
 
 // remove removes a directory at once, as a disk that is gone.

@@ -54,7 +54,7 @@ func TestDrain(t *testing.T) {
 		}
 	}
 	if _, code := n.Stop(); code != 0 {
-		t.Fatalf("the second life: exit %d", code)
+		t.Fatalf("the second run: exit %d", code)
 	}
 	t.Logf("%d answers", total)
 }

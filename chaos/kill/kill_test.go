@@ -31,15 +31,15 @@ func TestKill(t *testing.T) {
 	all := clients(16)
 	dice := types.NewRand(*seed)
 	held := make([]int, len(all))
-	for life := range *kills + 1 {
+	for run := range *kills + 1 {
 		start(t, n)
 		for i, c := range all {
 			if err := c.Hold(t.Context(), n, held[i]); err != nil {
-				t.Fatalf("life %d (go test ./chaos/kill -seed %d): %v", life, *seed, err)
+				t.Fatalf("run %d (go test ./chaos/kill -seed %d): %v", run, *seed, err)
 			}
 			held[i] = len(c.Known)
 		}
-		if life == *kills {
+		if run == *kills {
 			break
 		}
 		if err := underLoad(t, n, all, &dice); err != nil {
@@ -62,7 +62,7 @@ func TestKill(t *testing.T) {
 		t.Fatalf("verify: %v\n%s", err, out)
 	}
 	if total < *kills*len(all) {
-		t.Fatalf("only %d answers in %d lives: no load", total, *kills)
+		t.Fatalf("only %d answers in %d runs: no load", total, *kills)
 	}
 	sure, err := kill.Certify(n.Data, all)
 	if err != nil {
@@ -72,8 +72,8 @@ func TestKill(t *testing.T) {
 		t.Fatalf("of %d answers: %+v", total, sure)
 	}
 	t.Logf("%+v certified", sure)
-	t.Logf("%d lives, %d answers held; %s", *kills+1, total, strings.TrimSpace(string(out)))
-	t.Logf("evidence: kill.cycles = %d, %d answers; certified: %+v", *kills, total, sure)
+	t.Logf("%d runs, %d responses hold; %s", *kills+1, total, strings.TrimSpace(string(out)))
+	t.Logf("evidence: kill.cycles = %d, with %d responses; certified: %+v", *kills, total, sure)
 }
 
 func clients(n uint32) (all []*kill.Client) {

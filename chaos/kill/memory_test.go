@@ -21,6 +21,7 @@ var rounds = flag.Int("rounds", 6, "batches of 1,000 that each of 8 clients send
 
 // small is a configuration with small limits.
 var small = []string{"wallet.limits.accounts=20000", "wallet.limits.holdings=20000", "wallet.limits.assets=10", "wallet.limits.tenants=10",
+	"wallet.limits.tenant_accounts=20000", "wallet.limits.tenant_holdings=20000", "wallet.limits.tenant_holds=20000",
 	"wallet.limits.holds=20000", "wallet.idempotency.keys=20000", "api_keys=10", "listen.max_conns=64", "node.in_flight=64",
 	"index.cache_bytes=8MiB", "journal.max_unsynced_bytes=4MiB", "journal.snapshot_interval_bytes=16MiB"}
 

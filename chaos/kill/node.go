@@ -122,7 +122,7 @@ func (n *Node) Find() error {
 		return err
 	}
 	if run.PID != n.cmd.Process.Pid {
-		return errors.New("run.json is of an earlier life")
+		return errors.New("run.json is of an earlier run")
 	}
 	n.HTTP, n.Admin, n.Token = base(run.Listen.HTTP), base(run.Listen.Admin), run.Token
 	key, err := os.ReadFile(filepath.Join(n.Data, "bootstrap.key"))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"macronode/chaos/charges"
 	"macronode/core/digest"
 	"macronode/core/storage"
 	"macronode/core/types"
@@ -47,17 +48,49 @@ type ObjectClient struct {
 
 	PaidFrom string // the account that pays for requests; empty: they cost nothing
 	Rejected int    // requests that it could not pay for
+
+	used map[string]charges.Bound // by route, since the last call of UsedObjects
 }
+
+// objectRoutes are the routes of the methods of clients, as their usage has them.
+var objectRoutes = map[string]string{http.MethodPut: "put_object", http.MethodDelete: "delete_object", http.MethodGet: "get_object"}
 
 // NewObjectClient returns a client with a number.
 func NewObjectClient(number uint64) *ObjectClient {
-	return &ObjectClient{bucket: fmt.Sprintf("bucket-%d", number), dice: types.NewRand(number)}
+	return &ObjectClient{bucket: fmt.Sprintf("bucket-%d", number), dice: types.NewRand(number), used: map[string]charges.Bound{}}
+}
+
+// uses notes how often a request is counted: at least as often as it has certainly taken effect, and at most as often as it may have been
+// served.
+func (c *ObjectClient) uses(method string, least, most uint64) {
+	b := c.used[objectRoutes[method]]
+	b.Least, b.Most = b.Least+least, b.Most+most
+	c.used[objectRoutes[method]] = b
+}
+
+// UsedObjects returns the bounds of the requests since the last call, which the frames after one and up to another count.
+func UsedObjects(all []*ObjectClient, after, upto types.LSN) (bounds []charges.Bound) {
+	for method, route := range objectRoutes { //nolint:maporder // the rule is the same for each
+		b := charges.Bound{After: after, Upto: upto, Labels: fmt.Sprintf("service=storage,method=%s,route=%s", strings.ToLower(method), route)}
+		for _, c := range all {
+			b.Least, b.Most = b.Least+c.used[route].Least, b.Most+c.used[route].Most
+		}
+		bounds = append(bounds, b)
+	}
+	for _, c := range all {
+		clear(c.used)
+	}
+	return bounds
 }
 
 // do sends a request. If it is rejected because it cannot be paid for, the client issues money for a few, and sends it again.
 func (c *ObjectClient) do(ctx context.Context, n *Node, method string, object int) (status int, body []byte, err error) {
 	for {
-		if status, body, err = c.send(ctx, n, method, object); err != nil || status != http.StatusPaymentRequired || c.PaidFrom == "" {
+		status, body, err = c.send(ctx, n, method, object)
+		if status != http.StatusPaymentRequired && status != http.StatusNotFound && !errors.Is(err, syscall.ECONNREFUSED) {
+			c.uses(method, 0, 1)
+		}
+		if err != nil || status != http.StatusPaymentRequired || c.PaidFrom == "" {
 			return status, body, err
 		}
 		c.Rejected++
@@ -121,6 +154,7 @@ func (c *ObjectClient) learn(method string, object int, known held, status int, 
 	switch {
 	case method == http.MethodPut && (there || status == http.StatusCreated):
 		c.Puts++
+		c.uses(method, 1, 0)
 		c.knows[object] = present
 		if known != unknown && there != (known == present) {
 			return wrong
@@ -128,6 +162,7 @@ func (c *ObjectClient) learn(method string, object int, known held, status int, 
 	case method == http.MethodDelete && (there || status == http.StatusNotFound):
 		if c.Deletes++; there {
 			c.Removed++
+			c.uses(method, 1, 0)
 		}
 		c.knows[object] = absent
 		if known != unknown && there != (known == present) {

@@ -58,7 +58,7 @@ func TestKillObjects(t *testing.T) {
 	if puts < *kills || deletes < *kills/2 || cut == 0 {
 		t.Fatalf("%d puts, %d deletes, %d cut: no load", puts, deletes, cut)
 	}
-	t.Logf("%d lives, %d puts, %d deletes, %d reads, %d cut", *kills/2+1, puts, deletes, reads, cut)
+	t.Logf("%d runs, %d puts, %d deletes, %d reads, %d cut", *kills/2+1, puts, deletes, reads, cut)
 }
 
 // TestBackupsOfDeletedObjects copies a running node again and again while clients put and delete the same contents and the

@@ -4,11 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"time"
 
+	"macronode/chaos/charges"
 	"macronode/chaos/kill"
+	"macronode/core/accounting"
+	"macronode/core/pricing"
 	"macronode/core/types"
 )
 
@@ -38,12 +42,12 @@ func TestKillPrepaidUsage(t *testing.T) {
 	}
 	start(t, n)
 	repeats, cut, unknown, rejected := 0, 0, 0, 0
-	value := uint64(0)
+	value, events := uint64(0), uint64(0)
 	for _, c := range all {
 		if err := c.Settle(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
-		repeats, cut, unknown, rejected, value = repeats+c.Repeats, cut+c.Cut, unknown+c.Unknown, rejected+c.Rejected, value+c.Value
+		repeats, cut, unknown, rejected, value, events = repeats+c.Repeats, cut+c.Cut, unknown+c.Unknown, rejected+c.Rejected, value+c.Value, events+c.Events
 	}
 	sums, err := kill.SumUsage(t.Context(), n, "subject", "")
 	if err != nil {
@@ -65,7 +69,11 @@ func TestKillPrepaidUsage(t *testing.T) {
 	if repeats == 0 || cut == 0 || unknown == 0 || rejected == 0 || slices == 0 {
 		t.Fatalf("%d repeats, %d cut, %d sent again, %d rejected, %d slices: no load", repeats, cut, unknown, rejected, slices)
 	}
-	t.Logf("%d lives, %d units for as much, %d repeats, %d cut, %d sent again, %d rejected, %d slices", *kills/2+1, value, repeats, cut, unknown, rejected, slices)
+	j := certifyCharges(t, n, charges.Config{Lists: []pricing.List{{centEach("a", "requests"), centEach("b", "bytes_in")}}}, earned)
+	if uint64(j.Events) != events {
+		t.Errorf("%d events are recorded, %d were acknowledged", j.Events, events)
+	}
+	t.Logf("%d runs, %d units for as much, %d repeats, %d cut, %d sent again, %d rejected, %d slices", *kills/2+1, value, repeats, cut, unknown, rejected, slices)
 }
 
 // TestKillPrepaidRequests kills the real binary while clients put, read and delete objects, each request for one cent, until the account
@@ -85,11 +93,21 @@ func TestKillPrepaidRequests(t *testing.T) {
 		all = append(all, c)
 	}
 	dice := types.NewRand(*seed)
-	for range *kills/2 + 1 {
+	var (
+		after  types.LSN
+		bounds []charges.Bound
+	)
+	begins := func() {
 		start(t, n)
+		upto := types.LSN(folded(t, n))
+		bounds = append(bounds, kill.UsedObjects(all, after, upto)...)
+		after = upto
+	}
+	for range *kills/2 + 1 {
+		begins()
 		killUnderLoad(t, n, all, &dice, func() {})
 	}
-	start(t, n)
+	begins()
 	var puts, removed, cut, rejected uint64
 	for _, c := range all {
 		if err := c.Hold(t.Context(), n); err != nil {
@@ -132,7 +150,36 @@ func TestKillPrepaidRequests(t *testing.T) {
 	if puts == 0 || removed == 0 || cut == 0 || rejected == 0 || slices == 0 {
 		t.Fatalf("%d puts, %d removed, %d cut, %d rejected, %d slices: no load", puts, removed, cut, rejected, slices)
 	}
-	t.Logf("%d lives, %d puts, %d removed, %d cut, %d rejected, %d requests for as much, %d slices", *kills/2+1, puts, removed, cut, rejected, earned, slices)
+	j := certifyCharges(t, n, charges.Config{Lists: []pricing.List{{centEach("calls", "requests", accounting.Label{Name: "service", Value: "storage"})}}, MetersEffects: true}, earned)
+	for route, effects := range map[string]uint64{"put_object": puts, "delete_object": removed} {
+		if got := uint64(j.Effects[route]); got < effects || got > effects+cut {
+			t.Errorf("%s took effect %d times, and perhaps %d times more; %d are in the journal", route, effects, cut, got)
+		}
+	}
+	if _, err := j.Bounded("storage", append(bounds, kill.UsedObjects(all, after, math.MaxUint64)...)); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d runs, %d puts, %d removed, %d cut, %d rejected, %d requests for as much, %d slices", *kills/2+1, puts, removed, cut, rejected, earned, slices)
+}
+
+// centEach is a price of one cent for each unit.
+func centEach(name, dimension string, labels ...accounting.Label) pricing.Price {
+	return pricing.Price{Name: name, Dimension: dimension, Labels: labels, Asset: "EUR/2", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}
+}
+
+// certifyCharges has the journal of a stopped node certified: what was earned is paid in it. The last flush may pay more.
+func certifyCharges(t *testing.T, n *kill.Node, c charges.Config, earned uint64) *charges.Journal {
+	t.Helper()
+	c.Payer, c.Beneficiary = "usage:prepaid", "usage:revenue"
+	j, err := kill.CertifyCharges(n.Data, c, c.Lists[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paid := j.Paid["EUR/2"]; paid == nil || !paid.IsUint64() || paid.Uint64() < earned {
+		t.Errorf("the journal pays %v, %d was earned", paid, earned)
+	}
+	t.Logf("certified: %d events, %d requests in the frame of their effect, %d payments, %d slices", j.Events, j.Requests, j.Payments, j.Slices)
+	return j
 }
 
 // TestS3RequestsNeedCredit: the S3 interface serves a request of a prepaid tenant if its account can pay for it.

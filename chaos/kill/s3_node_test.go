@@ -19,7 +19,7 @@ const (
 	beneficiary = "storage:revenue"
 )
 
-// A paidNode is a node with an S3 listener, on the same ports in each life, whose writes have a price.
+// A paidNode is a node with an S3 listener, on the same ports in each run, whose writes have a price.
 type paidNode struct {
 	kill.Node
 	credential credential

@@ -83,9 +83,9 @@ func TestKillS3(t *testing.T) {
 	h := newKeyHistory()
 	all := newS3Clients(t, n, h, 6)
 	dice := types.NewRand(*seed)
-	lives := *kills/4 + 1
-	for life := range lives {
-		if life > 0 {
+	runs := *kills/4 + 1
+	for run := range runs {
+		if run > 0 {
 			start(t, &n.Node)
 			settleObjects(t, all[0], allKeys(len(all)))
 			n.checkMoney(t, cutOf(all))
@@ -111,11 +111,11 @@ func TestKillS3(t *testing.T) {
 	for _, c := range all {
 		writes, reads, lists, refusals = writes+c.writes, reads+c.reads, lists+c.lists, refusals+c.refusals
 	}
-	if !verified.OK || writes < 10*lives || reads == 0 || lists == 0 || j.free == 0 || cutOf(all) == 0 {
+	if !verified.OK || writes < 10*runs || reads == 0 || lists == 0 || j.free == 0 || cutOf(all) == 0 {
 		t.Fatalf("verified %v; %d writes, %d reads, %d lists, %d free, %d cut: no load", verified.OK, writes, reads, lists, j.free, cutOf(all))
 	}
-	t.Logf("%d lives: %d writes, %d free, %d refused, %d without an answer, %d reads, %d lists; revenue %d, %d of %d holds left",
-		lives, writes, j.free, refusals, cutOf(all), reads, lists, revenue, len(holds), j.opened)
+	t.Logf("%d runs: %d writes, %d free, %d refused, %d without an answer, %d reads, %d lists; revenue %d, %d of %d holds left",
+		runs, writes, j.free, refusals, cutOf(all), reads, lists, revenue, len(holds), j.opened)
 }
 
 // newS3Clients creates the bucket, and returns clients of a node.
@@ -138,7 +138,7 @@ func cutOf(all []*s3Client) (n int) {
 	return n
 }
 
-// runAndKill ends a life of n at some moment while all clients send requests.
+// runAndKill ends a run of n at some moment while all clients send requests.
 func runAndKill(t *testing.T, n *paidNode, all []*s3Client, dice *types.Rand) {
 	t.Helper()
 	errs := make(chan error, len(all))

@@ -32,5 +32,5 @@ func TestKillUploads(t *testing.T) {
 	if parts < *kills || moved == 0 || completed == 0 {
 		t.Fatalf("%d parts, %d moved, %d completed: no load", parts, moved, completed)
 	}
-	t.Logf("%d lives, %d parts, %d moved, %d completed", *kills/4+1, parts, moved, completed)
+	t.Logf("%d runs, %d parts, %d moved, %d completed", *kills/4+1, parts, moved, completed)
 }

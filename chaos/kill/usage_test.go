@@ -53,7 +53,7 @@ func TestKillUsage(t *testing.T) {
 	if batches < *kills || repeats == 0 || cut == 0 || unknown == 0 || slices == 0 {
 		t.Fatalf("%d batches, %d repeats, %d cut, %d sent again: no load", batches, repeats, cut, unknown)
 	}
-	t.Logf("%d lives, %d batches, %d repeats, %d cut, %d sent again, %d slices, %d units are open", *kills/2+1, batches, repeats, cut, unknown, slices, open)
+	t.Logf("%d runs, %d batches, %d repeats, %d cut, %d sent again, %d slices, %d units are open", *kills/2+1, batches, repeats, cut, unknown, slices, open)
 }
 
 // checkChains checks that the slices of each dimension have no gap and name the one before. It returns how many there are.

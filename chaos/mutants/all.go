@@ -5,6 +5,8 @@ import "slices"
 // The checks that must detect mutants.
 const (
 	sim         = "./chaos/sim TestSeeds"
+	files       = "./chaos/sim TestFiles$"
+	inShards    = "./chaos/sim TestShards$"
 	transcripts = "./core/node TestTranscripts"
 	ledger      = "./core/wallet/ledger"
 	idem        = "./core/idempotency"
@@ -21,7 +23,7 @@ const (
 
 // All returns every mutant, including bugs of other systems.
 func All() []Mutant {
-	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), byAnother(), schedules(), views(), edges(), wire(), gateway(), drained(), pages(), starts(), bombs(), quotas(), upstreams(), malformed(), trunks(), renewals(), operator(), operations(), reloads(), shell(), wiring(), shares(), objects(), copies(), entries(), usage(), pricing(), exports(), sinks(), planes(), counters(), attacked())
+	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), charges(), byHand(), byAnother(), schedules(), views(), edges(), wire(), gateway(), forwarded(), drained(), pages(), starts(), bombs(), quotas(), upstreams(), malformed(), trunks(), renewals(), operator(), operations(), reloads(), shell(), wiring(), shares(), endedKeys(), rooms(), objects(), smallObjects(), copies(), hangingDisks(), fullDisks(), moves(), shards(), entries(), usage(), prepaid(), pricing(), exports(), sinks(), planes(), counters(), metersInPrograms(), attacked(), rejected(), openedFiles())
 }
 
 // one returns a mutant with one edit.
@@ -40,7 +42,7 @@ func money() []Mutant {
 		one("daily total is never reset", "daily limit", decide, "if day != at.Day() {", "if day == 0 {", ledgerModel, "./core/wallet/ledger TestDailyLimits$"),
 		one("credit to an empty holding is lost", "M1", apply, "v.balance = r.ToBalance\n", "if !v.balance.IsZero() {\n\t\tv.balance = r.ToBalance\n\t}\n", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("burned total is not updated", "M1", apply, "kind.burned = r.ToBalance", "", ledger, sim, "./chaos/explore TestScopes/a_kill"),
-		one("tenant account limit is not checked", "M4", decide, "credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts)", "credits(r.Op) && !s.knownTo && l.accounts.Room() == 0", ledgerModel, "./core/wallet/ledger TestTenantsAreSeparate$"),
+		one("tenant account limit is not checked", "M4", decide, "checkRow(l.limits.TenantAccounts, t.accounts,", "checkRow(l.limits.Accounts, t.accounts,", ledgerModel, "./core/wallet/ledger TestTenantsAreSeparate$"),
 		one("daily total is not hashed", "state hash", "core/wallet/ledger/rows.go", "h = v.debitedToday.HashInto(v.balance.HashInto(h)).Mix(uint64(v.day))", "h = v.balance.HashInto(h).Mix(uint64(v.day))", "./core/wallet/ledger TestHashCoversEveryField$", "./core/wallet/ledger TestHashTellsHistoriesApart$"),
 	}
 }
@@ -111,6 +113,12 @@ func promises() []Mutant {
 		one("untrusted clock expires keys and holds", "an untrusted clock expires nothing", node, "if n.clock.Untrusted() || !n.readiness.AcceptsWrites()", "if !n.readiness.AcceptsWrites()", transcripts, "./core/node TestUntrustedClockExpiresNothing$"),
 		one("abort does not give up pending replies", "an abort gives up pending replies, and counts them", node, "phase >= types.Aborting && !quiet {", "phase == types.Aborting {", transcripts, "./chaos/explore TestScopes/a_drain"),
 		one("drain accepts new work", "D2", "core/lifecycle/drain/drain.go", "return d.phase >= types.Draining }", "return d.phase >= types.Aborting }", transcripts, "./core/lifecycle/drain", "./chaos/explore TestScopes/a_drain$"),
+		one("drain rejects what was admitted", "a drain finishes admitted requests", "core/node/request.go", "(n.drain.Phase() == types.Draining && n.admission.Admitted(permit))", "(n == nil)", transcripts, "./chaos/trace TestEveryStepIsPermitted$", "./cmd/macronode/internal/cli TestDrainFinishesUploads$"),
+		one("drain accepts what was not admitted", "D2", "core/node/request.go", " && n.admission.Admitted(permit))", ")", transcripts, "./chaos/trace TestEveryStepIsPermitted$", sim),
+		one("abort accepts what was admitted", "an abort gives up pending replies, and counts them", "core/node/request.go", "(n.drain.Phase() == types.Draining && n.admission", "(n.drain.Phase() >= types.Draining && n.admission", transcripts, "./chaos/trace TestEveryStepIsPermitted$"),
+		alone("no request gives commands while it waits", one("waiting request counts as admitted", "a drain finishes admitted requests", "core/gateway/admission/stream.go", " && a.rows[t.Slot()].state != queued", "", "./core/gateway/admission TestMatchesModel$")),
+		one("command names no permit", "a drain finishes admitted requests", "adapters/httpapi/call.go", "Permit: k.permit, ", "", "./adapters/httpapi TestObjectLife$", "./cmd/macronode/internal/cli TestDrainFinishesUploads$"),
+		one("admitted writes end with the drain's begin", "a drain finishes admitted requests", "core/node/status.go", "s.Phase < types.Aborting", "s.Phase < types.Draining", "./chaos/trace TestEveryStepIsPermitted$", sim),
 		one("drain has no deadline", "D1", "core/lifecycle/drain/drain.go", "(quiet || d.deadline <= now) {", "quiet {", transcripts, "./core/lifecycle/drain", "./chaos/explore TestScopes/a_drain$"),
 		one("node without its HTTP service is ready", "ron-node dead child", "core/lifecycle/readiness/readiness.go", "r.satisfied.Has(types.DependencyHTTP), r.AcceptsWrites()", "true, r.AcceptsWrites()", transcripts, "./core/lifecycle/readiness"),
 		one("clock goes backwards", "C1", "core/clock/clock.go", "c.at = max(even-slew, c.wall)", "c.at = c.wall", clock, sim),

@@ -10,7 +10,7 @@ func answers() []Mutant {
 	const shown, fields, codec, request, patterns = "core/wallet/receipt/receipt.go", "core/wallet/receipt/field.go", "core/record/codec.go",
 		"core/event/request.go", "core/types/patterns.go"
 	return []Mutant{
-		one("key of the index is ignored", "a key is found until its TTL ends", "core/node/request.go", "in.Prior, at)\n\tswitch {\n\tcase !n.recovered, n.drain.Refusing():\n\t\treply.Problem = event.Unavailable", "command.PriorOutcome{}, at)\n\tswitch {\n\tcase !n.recovered, n.drain.Refusing():\n\t\treply.Problem = event.Unavailable", "./core/node TestTranscripts/look-again$", sim),
+		one("key of the index is ignored", "a key is found until its TTL ends", "core/node/request.go", "in.Prior, at)\n\tswitch {\n\tcase !n.recovered, n.refuses(in.Permit):\n\t\treply.Problem = event.Unavailable", "command.PriorOutcome{}, at)\n\tswitch {\n\tcase !n.recovered, n.refuses(in.Permit):\n\t\treply.Problem = event.Unavailable", "./core/node TestTranscripts/look-again$", sim),
 		one("item has the ID of its batch", "an item is rendered as a single answer", shown, "if item.index++; i > 0 {", "if i > 0 {", rendered, batches),
 		one("batch renders records of another tenant", "no operation crosses tenants", shown, " || r.Tenant != p.r.Tenant", "", "./core/wallet/receipt TestBatchWithoutItemsHasNoAnswer$", "./core/wallet/receipt TestAnswersNeverShowOtherTenants$"),
 		one("atomic batch with a rejected item is rendered", "an atomic batch has no rejected items", shown, " || p.r.Atomic && r.Kind == record.Rejected", "", rendered, batches),

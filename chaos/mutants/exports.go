@@ -7,15 +7,18 @@ func exports() []Mutant {
 		send     = "core/lanes/send.go"
 		node     = "./core/export TestNodeAgreesWithModel$"
 		model    = "./core/lanes TestMachineAgreesWithModel$"
+		explored = "./chaos/explore TestExportScopes$"
 	)
 	return []Mutant{
 		one("a settlement leaves a position out", "each position is settled once, in order", decision, "case settles && in.From != t.lane.cursor+1:", "case settles && in.From <= t.lane.cursor:", node, "./core/export TestLanes$"),
-		one("a quarantined position keeps the cursor", "the lane goes on after a quarantined position", "core/export/apply.go", "\t\tp.move(t.place, c.position)\n\t\tp.addRow(", "\t\tp.addRow(", node, sim),
-		one("the next position is sent before the answer", "a lane has one send at a time", "core/lanes/tenant.go", "m.lanes[p].stage = sent\n", "m.lanes[p].stage = sent\n\tm.lanes[p].acked += m.lanes[p].acked % 2\n", model, sim),
-		one("a sink that is down fills the quarantine", "a retryable failure is repeated for ever", send, "\tcase Permanent:\n", "\tcase Permanent, Retryable:\n", model, "./core/lanes TestScheduler$"),
+		one("a quarantined position keeps the cursor", "the lane goes on after a quarantined position", "core/export/apply.go", "\t\tp.move(t.place, c.position)\n\t\tp.addRow(", "\t\tp.addRow(", node, sim, explored),
+		one("the next position is sent before the answer", "a lane has one send at a time", "core/lanes/tenant.go", "m.lanes[p].stage = sent\n", "m.lanes[p].stage = sent\n\tm.lanes[p].acked += m.lanes[p].acked % 2\n", model, sim, explored),
+		one("a sink that is down fills the quarantine", "a retryable failure is repeated for ever", send, "\tcase Permanent:\n", "\tcase Permanent, Retryable:\n", model, "./core/lanes TestScheduler$", explored),
+		one("what is being sent is settled", "what is settled is stored", "core/lanes/command.go", "From: l.cursor + 1, To: l.acked, Row: k.row > 0}", "From: l.cursor + 1, To: l.acked + uint64(l.stage/sent)*uint64(min(1, l.acked-l.cursor)), Row: k.row > 0}", model, explored),
 		one("one failing tenant takes the sink down", "a failing tenant stops no other", send, "m.open || m.several && m.failures", "m.open || m.failures", model, "./core/lanes TestFailingTenantStopsNoOther$"),
 		one("a sink with lanes begins again", "a sink that was seen before gets all items", "core/export/sinks.go", "in.Now && !p.hasLane(in.Sink)", "in.Now", node, "./core/export TestLanes$"),
 		one("a lane begins at the first item", "what a sink does not get is in the record of its lane", "core/export/apply.go", "p.addLane(&l, after)", "p.addLane(&l, min(after, 0))", node, "./core/export TestLanes$"),
-		alone("in the simulator, a situation is missing that more runs are made for", one("a command of the node is rejected in a drain", "what was delivered is settled while the node drains", "core/node/request.go", "n.drain.Refusing() && !n.takesWhileDraining(c)", "n.drain.Refusing()", "./core/export TestDrainTakesCommandsOfNode$")),
+		one("a sink without known items is ok", "nothing is said about a sink before its streams are read", "cmd/macronode/internal/server/exports_admin.go", "isRead := e.streams.known.Load() != nil", "isRead := true", "./cmd/macronode/internal/server TestNothingIsKnownBeforeStreamsAreRead$", "./cmd/macronode/internal/cli TestExports$"),
+		alone("in the simulator, a situation is missing that more runs are made for", one("a command of the node is rejected in a drain", "what was delivered is settled while the node drains", "core/node/request.go", "n.refuses(in.Permit) && !n.takesWhileDraining(c)", "n.drain.Refusing()", "./core/export TestDrainTakesCommandsOfNode$")),
 	}
 }

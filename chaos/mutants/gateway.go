@@ -24,19 +24,19 @@ func gateway() []Mutant {
 
 		one("permit is returned twice", "A1: a permit is returned once", admit, "\tr.state = free\n", "", admissionTest, admissionModel, sim),
 		one("stale ticket returns a permit", "a stale ticket changes nothing", admit, "if r.ticket != t || r.state == free {\n\t\treturn", "if r.state == free {\n\t\treturn", admissionTest, admissionModel, reported),
-		one("lost permit is never reclaimed", "an unreturned permit is reclaimed", admit, "\t\t\tr.state = lost\n\t\t\ta.queues[r.facet].Return(r.flow)\n", "\t\t\tr.state = lost\n", admissionTest, admissionModel, sim),
+		one("lost permit is never reclaimed", "an unreturned permit is reclaimed", admit, "\tr.state = lost\n\ta.queues[r.facet].Return(r.flow)\n", "\tr.state = lost\n", admissionTest, admissionModel, sim),
 		one("waiting time has no limit", "waiting is bounded", admit, "until: now.Add(min(a.limits.Wait, in.TimeLeft/4))", "until: now.Add(in.TimeLeft)", admissionTest, admissionModel, sim),
 		one("wait may exceed a quarter of the deadline", "at most a quarter of the deadline", admit, "min(a.limits.Wait, in.TimeLeft/4)", "a.limits.Wait", admissionModel, sim),
 		one("permit of another facet is used", "facets do not share permits", admit, "		if a.queues[f].Ready() {", "\t\tif a.queues[types.FacetWallet].Ready() && f >= 0 {", admissionTest, admissionModel, sim),
 		one("route has no limit of requests", "max_inflight", admit, "int(a.routes[in.Route]) >= a.limits.Routes[in.Route]", "false", admissionTest, admissionModel, transcripts, sim),
 		one("abandoned part stays in the queue", "a part belongs to a running request", admit, "\t\ta.drop(t.Slot())\n", "", "./core/gateway/admission TestStream$", admissionModel),
-		one("request rejected after admission stays charged", "a rejected request costs nothing", arrive, "\t\t\tn.quota.Undo(now, t.Slot())\n\t\t\tn.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout", "\t\t\tn.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout", "./core/node TestTranscripts/^stream$", reported),
+		one("request rejected after admission stays charged", "a rejected request costs nothing", arrive, "\t\t\tn.quota.Undo(now, e.Ticket.Slot())\n\t\t\tn.rejectAdmission(event.Decision{Ticket: e.Ticket, Reason: event.RejectQueueTimeout", "\t\t\tn.rejectAdmission(event.Decision{Ticket: e.Ticket, Reason: event.RejectQueueTimeout", "./core/node TestTranscripts/^stream$", reported),
 		alone("otherwise a slot that is reused within a turn is a data race", one("part of another request is decided", "a decision belongs to one use of a slot", gate, "case p.admit.Ticket != v.Ticket, p.isFinished:", "case false:", "./adapters/loop TestLatePartDecisionIsIgnored$")),
 		alone("one test sends such fields after a body", one("any field is accepted as a trailer", "framing and routing fields precede the body", "adapters/proxy/header.go", "\t\t\tdelete(trailer, name)\n", "", "./adapters/proxy TestHeaderOnlyTrailersAreRemoved$")),
 		alone("only a response without announced trailers shows it", one("unannounced trailer is sent", "framing and routing fields precede the body", "adapters/proxy/response.go", "if removeHeaderOnlyFields(res.Trailer, res.Header); len", "if len", "./adapters/proxy TestHeaderOnlyTrailersAreRemoved$")),
-		one("response bytes are not reserved", "both bodies are charged as they stream", "adapters/proxy/response.go", "if !t.meter.TryTake(n) {", "if false {", "./adapters/proxy TestMeterIsAskedForBothBodies$", "./adapters/proxy TestMeterRefusalEndsRequest$"),
+		one("response bytes are not reserved", "both bodies are charged as they stream", "adapters/proxy/response.go", "if !c.meter.TryTake(n) {", "if false {", "./adapters/proxy TestMeterIsAskedForBothBodies$", "./adapters/proxy TestMeterRefusalEndsRequest$"),
 
-		one("rejected request is charged", "all quotas are charged, or none", arrive, "if v.Reason = n.rejectReason(now.Mono, in); v.Reason == event.Admitted {\n\t\tn.chargeQuotas(now.Mono, in, &v)\n\t}", "v.Reason = n.rejectReason(now.Mono, in)\n\tif was := v.Reason; true {\n\t\tn.chargeQuotas(now.Mono, in, &v)\n\t\tv.Reason = max(was, v.Reason)\n\t}", transcripts, sim),
+		one("rejected request is charged", "all quotas are charged, or none", arrive, "if v.Reason = n.rejectReason(now.Mono, at, in); v.Reason == event.Admitted {\n\t\tn.chargeQuotas(now.Mono, in, &v)\n\t}", "v.Reason = n.rejectReason(now.Mono, at, in)\n\tif was := v.Reason; true {\n\t\tn.chargeQuotas(now.Mono, in, &v)\n\t\tv.Reason = max(was, v.Reason)\n\t}", transcripts, sim),
 		one("instance quota rejects on arrival", "the instance quota paces the queue", arrive, "if n.admission.Alone(in) {", "if false {", "./core/node TestSmallFlowWaitsLittle$", sim),
 		one("turn is longer than the wait", "a class of higher weight is not kept out by a slow instance quota", "core/gateway/quota/turn.go", "roundTime(rules, turns, quantum, least) > wait", "false", "./core/node TestAnonymousRequestsLeaveInstanceQuota$", "./cmd/macronode/internal/settings TestSlowInstanceQuotaShortensTurns$"),
 		one("used part of the current turn is counted again", "a request is not rejected for finished turns", "core/gateway/drr/drr.go", "if of != q.turn || !c.visited {", "if true {", "./core/gateway/drr TestAheadCountsItemsServedBefore$", "./core/node TestAnonymousRequestsLeaveInstanceQuota$"),
@@ -52,12 +52,12 @@ func gateway() []Mutant {
 		one("part is not charged to the instance", "the instance quota paces parts", "core/node/reserve_bytes.go", "\tn.quota.ChargeInstancePart(now, t.Slot(), bytes)\n", "", bodies, sim),
 		one("waiting part has no deadline", "waiting for a part is bounded", "core/node/reserve_bytes.go", "now.Add(n.admission.Patience(t)))", "now.Add(1<<40))", bodies, sim),
 		alone("about one run in 1,500 of the simulator meets it", one("each body is a flow of its own", "callers take turns, not bodies", parts, "a.line.Offer(r.flow, place,", "a.line.Offer(types.Flow{Class: r.flow.Class, ID: uint64(place)}, place,", "./core/gateway/admission TestStream$")),
-		one("rejected part stays charged", "a rejected part costs nothing", arrive, "\t\t\tn.quota.ReleasePart(now, t.Slot(), bytes)\n", "\t\t\tn.quota.GrantPart(t.Slot())\n", bodies, "./chaos/trace TestEveryStepIsPermitted$"),
+		one("rejected part stays charged", "a rejected part costs nothing", arrive, "\tn.quota.ReleasePart(now, t.Slot(), bytes)\n", "\tn.quota.GrantPart(t.Slot())\n", bodies, "./chaos/trace TestEveryStepIsPermitted$"),
 		alone("two events per slot block the loop", one("second part is reserved before the decision", "one outstanding event per slot", gate, "p.admit.Ticket != t || p.isFinished || p.awaitsBytes", "p.admit.Ticket != t || p.isFinished", "./adapters/loop TestPartIsNotDeliveredToNextUser$")),
 		one("paced admission is not in the due time", "Due", "core/node/due.go", "\tearlier(n.nextPaced())\n", "", transcripts, sim),
 
 		one("abandoned request keeps its slot", "a slot is returned", gate, "\tg.sendFinish(p, event.Finish{Ticket: v.Ticket})\n", "", "./adapters/loop TestSlotsAndPermitsReturn$", sim),
-		one("slot is freed before the node has handled its end", "a slot has one use at a time", gate, "\tp.isFinished, p.finish = true, end\n", "\tp.isFinished, p.finish = true, end\n\tg.free[p.class] <- end.Ticket.Slot()\n", "./adapters/loop TestSlotsAndPermitsReturn$", "./adapters/loop TestFullAdmissionRejectsAtOnce$"),
+		one("slot is freed before the node has handled its end", "a slot has one use at a time", gate, "\tp.isFinished, p.holder, p.finish = true, nil, end\n", "\tp.isFinished, p.holder, p.finish = true, nil, end\n\tg.free[p.class] <- end.Ticket.Slot()\n", "./adapters/loop TestSlotsAndPermitsReturn$", "./adapters/loop TestFullAdmissionRejectsAtOnce$"),
 		one("unknown key has a tenant", "an unauthenticated request changes no tenant's state", in, "match && found {", "match || found {", door, "./adapters/httpapi TestAuthorizationMatrix|TestAdmitFields"),
 		one("expired key has a class", "the class follows from a verified credential", in, "case k.key.ID == 0, k.isRevoked:", "case k.key.ID == 0:", door, "./adapters/httpapi TestAdmitFields|TestExpired|TestRevoked"),
 		alone("only the peer of a request shows it", one("forwarded address of any peer is trusted", "ron-gate forged peer", in, "k.trustsProxy(a); {", "true; {", "./adapters/httpapi TestPeer$")),
@@ -104,6 +104,8 @@ func pages() []Mutant {
 // bombs are bugs of decompression.
 func bombs() []Mutant {
 	const of, sent, onward = "adapters/inflate/inflate.go", "adapters/proxy/inflated.go", "./adapters/proxy TestInflate$"
+	const places, agrees, gives = "core/share/places.go", "./core/share TestPlacesAgreeWithModel$", "./core/share TestFlowWithoutPlaceGetsOne$"
+	const shared, waits = "./adapters/proxy TestInflatersAreShared$", "./adapters/proxy TestFlowWithoutInflaterGetsOne$"
 	const went, cut, hostile = "./adapters/inflate TestBombsAreRejected$", "./adapters/inflate TestTruncatedDataIsBroken$", "./adapters/httpapi TestHostileRequests$"
 	return []Mutant{
 		one("decompression ratio is not limited", "at most 10 times the input and 64 KiB", of, "min(Ratio*r.from.read+Free, r.limit.Most)", "r.limit.Most", went, "./adapters/inflate TestRatioHolds", hostile),
@@ -111,13 +113,23 @@ func bombs() []Mutant {
 		one("truncated compressed body succeeds", "never a truncated success", of, "\t}\n\treturn ErrBroken\n}", "\t}\n\treturn io.EOF\n}", cut, hostile, "./fuzz FuzzInflate"),
 		one("bomb is truncated", "never a truncated success: envoy-21647", of, "r.err = ErrLarge\n\t\t\treturn 0, r.err", "r.err = io.EOF\n\t\t\treturn 0, r.err", went, "./adapters/inflate TestRatioHolds", hostile),
 		one("zstd window is not limited", "the window is bounded", of, "zstd.WithDecoderMaxWindow(r.limit.Window)", "zstd.WithDecoderMaxWindow(1<<31)", went, hostile),
+		one("an ordinary zstd window is too large for the API", "zstd windows of 8 MiB are accepted", "adapters/inflate/window.go", "*w <= windowOf(MaxWindow)", "false", "./adapters/inflate TestWindowsAreLowered$", "./adapters/httpapi TestHarmlessRequests$"),
+		alone("other bodies have one frame", one("zstd windows of later frames are not lowered", "zstd windows of 8 MiB are accepted", "adapters/inflate/window.go", "size := head >> 3\n", "size := head >> 2\n", "./adapters/inflate TestWindowsAreLowered$")),
 		one("empty compressed body succeeds", "never a truncated success", of, "errors.Is(err, io.EOF) && r.from.read > 0", "errors.Is(err, io.EOF)", cut, "./adapters/inflate TestTruncatedDataIsBroken"),
 		one("stacked encodings are accepted", "stacked encodings are rejected", of, "\tcase len(values) > 1:\n\t\treturn Plain, ErrCoding\n", "", "./adapters/inflate TestContentEncodings$", hostile),
 		one("forwarded bomb is a bad request", "413 for size or ratio", sent, "i.problem.CompareAndSwap(0, uint32(event.PayloadTooLarge))", "i.problem.CompareAndSwap(0, uint32(event.BadRequest))", onward, "./adapters/proxy TestInflate"),
 		one("Content-Encoding is kept after decompression", "Content-Encoding is rewritten", sent, "\"Content-Encoding\", \"Content-Length\"", "\"Content-Length\"", onward, "./cmd/macronode/internal/cli TestRouteDecompresses$"),
 		one("Content-Length is kept after decompression", "Content-Length is rewritten", sent, "return t.inflated, -1", "return t.inflated, t.r.ContentLength", onward, "./cmd/macronode/internal/cli TestRouteDecompresses$"),
-		alone("elsewhere each flow uses less than its share", one("one peer uses all decompressors", "a flow has a share of the decompressors", sent, "|| i.flows[by] >= maxInflatersPerFlow", "", "./adapters/proxy TestInflatersAreShared$")),
-		alone("only one request too many shows it", one("decompressor is never returned", "a place is returned", sent, "\t\ti.limiter.give(i.coding, i.flow)\n", "", "./adapters/proxy TestInflatersLimit$")),
+		one("one peer uses all decompressors", "a flow has a share of the decompressors", places, "has < p.limits.Flow && Left(0, has, p.left(flow.Class)) > 0", "has < p.limits.Places", agrees, shared),
+		one("a flow leaves no decompressors", "a flow leaves decompressors to others", places, " && Left(0, has, p.left(flow.Class)) > 0", "", agrees, shared),
+		one("no slow zstd body gives way", "a slow body gives way to a caller without a decompressor", places, "if !w.ending {", "if false {", agrees, gives, waits, "./cmd/macronode/internal/cli TestSlowZstdLeavesDecompressors/peers$"),
+		one("the only zstd body of a caller gives way", "a caller with one decompressor keeps it", places, "most := 1", "most := 0", agrees, gives),
+		alone("the others have one class at a time", one("zstd bodies of a higher class give way", "a caller without a key takes nothing from one with a key", places, "h.ending || h.flow.Class < c", "h.ending", agrees)),
+		alone("random histories rarely have one", one("a zstd body that has just begun gives way", "a body that lasts gives way", places, "from != nil && from.since.Add(w.least) <= now", "from != nil", "./core/share TestYoungRequestStays$")),
+		alone("the others wait for one", one("a caller waits for several decompressors", "one request of a caller waits", places, "p.has(flow) > 0 || p.waits(flow)", "p.has(flow) > 0", agrees)),
+		alone("one test takes a decompressor from a body that goes on", one("a body that lost its decompressor is read on", "a body that gives way ends", sent, "	t.body.stop()\n", "", "./cmd/macronode/internal/cli TestSlowZstdLeavesDecompressors/peers$")),
+		one("decompressor is never returned", "a place is returned", sent, "\t\ti.place.give()\n", "", "./adapters/proxy TestInflatersLimit$", "./cmd/macronode/internal/cli TestSlowZstdLeavesDecompressors/peers$"),
+		alone("one test has a slow response", one("decompressor is held until the response", "a place is returned when the body is read", sent, "if i.last = err; err != nil {", "if i.last = err; false {", "./adapters/proxy TestInflaterIsFreeAfterBody$")),
 		one("disconnected client ends a body", "never a truncated success", of, "\tcase r.from.err != nil:\n\t\treturn r.from.err\n", "", "./adapters/inflate TestSourceErrorIsReturned$", "./adapters/inflate TestSourceError"),
 	}
 }
@@ -211,5 +223,17 @@ func upstreams() []Mutant {
 		one("caller that is alone opens the circuit for all", "one caller takes no upstream from others", breaker, " || b.counts.isOfOneCaller()", "", model, reported, steps, sim, "./core/gateway/upstream TestOneCallerOpensNoCircuitForOthers$", "./cmd/macronode/internal/cli TestFailuresOfAPeerSpareOthers$"),
 		one("failed trial request of a caller opens the circuit for all", "one caller takes no upstream from others", breaker, "forOne := b.state == event.CircuitHalfOpen || ", "forOne := ", model, reported, steps, sim, "./core/gateway/upstream TestFailingCallerStopsNoTrialRequests$"),
 		one("requests of all callers count as of one", "one caller takes no upstream from others", "core/event/upstream.go", "return CallerID(f.ID)", "return 0", "./cmd/macronode/internal/cli TestFailuresOfATenantSpareOthers$", "./cmd/macronode/internal/cli TestFailuresOfAPeerSpareOthers$", "./adapters/proxy TestGroupOfCallersIsPicked$"),
+	}
+}
+
+// forwarded are bugs of what passes through the gateway: bytes that quotas permit, and credentials.
+func forwarded() []Mutant {
+	return []Mutant{
+		alone("one test has a quota that permits a part", one("permitted bytes of a response wait for the rest", "what a quota permits is sent at once", "adapters/proxy/response.go", "took, why := c.takeQuota(n)", "took, why := n, c.waitForQuota(n)", "./adapters/proxy TestPermittedBytesAreSentAtOnce$")),
+		alone("one test has a quota that does not decide", one("permitted bytes are taken only with the rest", "what a quota permits is sent at once", "adapters/httpapi/meter.go", "k.reserveBytes(n-took, took > 0)", "k.reserveBytes(n-took, false)", "./adapters/httpapi TestPermittedBytesAreTaken$")),
+		alone("one test has a caller that does not wait", one("reservation without a caller blocks the next one", "what a quota permits is sent at once", "adapters/loop/admission.go", "if !p.reserves(t) && !g.Reserve(t, bytes) {", "if !g.Reserve(t, bytes) {", "./adapters/loop TestReservationOutlivesItsCaller$")),
+		one("API key is forwarded", "no upstream sees an API key", "adapters/httpapi/proxy_route.go", "if !slices.ContainsFunc(before, bearsKey) {", "if true {", "./adapters/httpapi TestKeysAreHidden$", "./adapters/httpapi TestProxyRoutes$"),
+		alone("one table has Basic credentials", one("API key in Basic credentials is forwarded", "no upstream sees an API key", "adapters/httpapi/authorization.go", "if !strings.EqualFold(scheme, \"Basic\") {", "if scheme != header {", "./adapters/httpapi TestKeysAreHidden$")),
+		alone("one table has every spelling", one("API key in an unusual credential is forwarded", "no upstream sees an API key", "adapters/httpapi/authorization.go", "_, after, found := strings.Cut(text, keyPrefix)", "after, found := strings.CutPrefix(text, \"Bearer \"+keyPrefix)", "./adapters/httpapi TestKeysAreHidden$")),
 	}
 }

@@ -13,7 +13,7 @@ func edges() []Mutant {
 	return []Mutant{
 		one("requests in progress are not counted", "a shutdown cuts no request", server+"request_group.go", "\tif !g.closed {\n\t\tg.count++\n", "\tif false {\n\t\tg.count++\n", guests, "./adapters/httpserver TestNewRequestsDuringGraceAreAnswered$"),
 		one("shutdown accepts new requests", "a shutdown ends", server+"request_group.go", "\tif !g.closed {\n\t\tg.count++\n\t}\n\treturn !g.closed\n", "\tg.count++\n\treturn true\n", guests, "./adapters/httpserver TestStopCutsNoRequest$"),
-		one("answer during shutdown keeps its connection", "a shutdown cuts no request", server+"httpserver.go", "if !a.begun && a.ending.Load() {", "if false {", "./adapters/httpserver TestGraceServes$", "./adapters/httpserver TestStopCutsNoRequest$"),
+		one("answer during shutdown keeps its connection", "a shutdown cuts no request", server+"httpserver.go", "if a.ending.Load() || a.conn", "if a.conn", "./adapters/httpserver TestGraceServes$", "./adapters/httpserver TestStopCutsNoRequest$"),
 		alone("one test waits for the deadline", one("cut requests are not reported", "cut requests are reported", server+"httpserver.go", "\t\treturn ErrShutdown\n", "		return nil\n", "./adapters/httpserver TestStopDeadlineAborts$")),
 		alone("one test starts a request and waits", one("request accepted by net/http is dropped", "a shutdown cuts no request", server+"httpserver.go", "for (l.isReadingHeader() || time", "for (time", asking)),
 		alone("one test connects and sends nothing", one("new connection is closed without reading", "a shutdown cuts no request", server+"httpserver.go", "time.Now().Before(until) && len(l.unheard()) > 0)", "time.Now().Before(until) && l.count() < 0)", "./adapters/httpserver TestSilentNewConnectionIsAwaited$")),

@@ -21,7 +21,7 @@ func byHand() []Mutant {
 		one("unsynced bytes are never released", "bytes not on disk", turns, "\tn.backlog -= in.Bytes\n", "", transcripts, sim),
 		one("all frames become durable at once", "an ack is durable", turns, "n.durable = max(n.durable, in.Upto)", "n.durable = n.state.LSN", transcripts, sim),
 		one("first lost frame is acknowledged", "fsyncgate", turns, "return w.reply.After >= from })", "return w.reply.After > from })", transcripts, steps, sim),
-		one("drain accepts work", "D2", asks, "case !n.recovered, n.drain.Refusing() && !n.takesWhileDraining(c):\n\t\treturn event.Unavailable", "case !n.recovered:\n\t\treturn event.Unavailable", transcripts, steps, sim),
+		one("drain accepts work", "D2", asks, "case !n.recovered, n.refuses(in.Permit) && !n.takesWhileDraining(c):\n\t\treturn event.Unavailable", "case !n.recovered:\n\t\treturn event.Unavailable", transcripts, steps, sim),
 		one("replies before a failed flush are dropped", "every accepted request is answered", waits, "case !lost(w):\n\t\t\tn.holdReply(w)", "case !lost(w):", transcripts, steps, sim),
 		one("ack waits for durability only", "an ack is durable and applied", waits, "r.After = n.state.LSN", "r.After = n.durable", transcripts, sim),
 		one("rejected atomic batch is kept", "a batch is atomic", "core/wallet/wallet.go", "\t\tf.Undo()\n", "", transcripts, sim),

@@ -3,6 +3,7 @@ package mutants_test
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,8 @@ var (
 	try   = flag.Bool("mutants", false, "run the mutants: compiles every check once, and runs it once per mutant")
 	only  = flag.String("only", "", "only mutants whose name contains this")
 	files = flag.String("files", "", "only the mutants that edit one of these files, separated by commas")
+	most  = flag.Int("most", 0, "so many mutants at most, drawn by -base; 0: all")
+	base  = flag.Uint64("base", 0, "draws the mutants of -most")
 	every = flag.Bool("every", false, "run each check without a mutant, not only one of each package: the gate runs all of them in other steps")
 	table = flag.String("table", "", "a file for the table of mutants and the checks that detect them")
 )
@@ -85,8 +88,8 @@ func hasTest(t *testing.T, c mutants.Check) bool {
 // TestFaultsCompile: the code of every mutant compiles, also of those whose checks the gate of a day does not run. A mutant
 // that does not compile is not detected: it hides that its check never ran.
 func TestFaultsCompile(t *testing.T) {
-	if !*try {
-		t.Skip("compiles every package with its mutants, a minute of CPU: go test ./chaos/mutants -mutants")
+	if !*try || !*every {
+		t.Skip("compiles every package with its mutants, a minute of CPU: go test ./chaos/mutants -mutants -every")
 	}
 	all := mutants.All()
 	schema, err := mutants.Lay(root(t), t.TempDir(), all)
@@ -159,10 +162,8 @@ func TestMutantsAreDetected(t *testing.T) {
 	rows := make([]row, len(all))
 	t.Run("all", func(t *testing.T) {
 		calm := map[string]bool{}
-		for i, m := range all {
-			if !strings.Contains(m.Name, *only) || !editsOneOf(m, *files) {
-				continue
-			}
+		for _, i := range selected(t, all) {
+			m := all[i]
 			rows[i].Mutant, rows[i].verdicts = m, make([]mutants.Verdict, len(m.Kills))
 			for n, check := range m.Kills {
 				c := mutants.Split(check)
@@ -211,6 +212,23 @@ func TestMutantsAreDetected(t *testing.T) {
 	}
 }
 
+// selected returns the places of the mutants to run, in order.
+func selected(t *testing.T, all []mutants.Mutant) (places []int) {
+	for i, m := range all {
+		if strings.Contains(m.Name, *only) && editsOneOf(m, *files) {
+			places = append(places, i)
+		}
+	}
+	if *most > 0 && len(places) > *most {
+		t.Logf("%d of %d mutants, drawn by -base %d", *most, len(places), *base)
+		draw := rand.New(rand.NewPCG(*base, 0)) //nolint:gosec // the same again for the same base
+		draw.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+		places = places[:*most]
+		slices.Sort(places)
+	}
+	return places
+}
+
 // editsOneOf reports whether m edits one of the files of a comma-separated list; an empty list
 // means all files.
 func editsOneOf(m mutants.Mutant, list string) bool {
@@ -222,7 +240,7 @@ func editsOneOf(m mutants.Mutant, list string) bool {
 // tabled returns the table of the evidence page.
 func tabled(rows []row) string {
 	var b strings.Builder
-	b.WriteString("| mutant | what it breaks | killed by | CPU time at most |\n|---|---|---|---|\n")
+	b.WriteString("| mutant | rule that it breaks | detected by | maximum CPU time |\n|---|---|---|---|\n")
 	for _, r := range rows {
 		if r.Name == "" {
 			continue
@@ -278,7 +296,7 @@ func facts(t *testing.T, rows []row) {
 		return
 	}
 	slices.Sort(times)
-	t.Logf("evidence: mutants.head = %d bugs inserted one at a time, %d detected", total, killed)
+	t.Logf("evidence: mutants.head = %d bugs are inserted one at a time; %d of them are detected.", total, killed)
 	t.Logf("evidence: mutants.twice = %d of %d; the table has the reason for the others", twice, total)
-	t.Logf("evidence: mutants.median = %v, %v at most", times[len(times)/2].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
+	t.Logf("evidence: mutants.median = %v; the maximum is %v", times[len(times)/2].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
 }

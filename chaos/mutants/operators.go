@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// A Slip is a mutant that a mutation operator makes at one place of the code.
-type Slip struct {
+// An OperatorMutant is a mutant that a mutation operator makes at one place of the code.
+type OperatorMutant struct {
 	Number      int // its number in its overlay, from 1
 	Package     string
 	Name        string // file, function, and the line with the replaced part; without a line number, which would change
@@ -24,20 +24,20 @@ type Slip struct {
 	in          *schemed
 }
 
-// Slips returns all mutants of the operators for a package that compile, and writes their overlay
+// OperatorMutants returns all mutants of the operators for a package that compile, and writes their overlay
 // to dir.
-func Slips(root, dir, pkg string) (slips []Slip, overlay string, err error) {
-	if slips, err = slipsOf(root, pkg); err != nil {
+func OperatorMutants(root, dir, pkg string) (all []OperatorMutant, overlay string, err error) {
+	if all, err = mutantsOf(root, pkg); err != nil {
 		return nil, "", err
 	}
-	return compiled(root, dir, pkg, slips)
+	return compiled(root, dir, pkg, all)
 }
 
 // numbered numbers mutants, and writes their overlay.
-func numbered(root, dir string, slips []Slip) (overlay string, err error) {
+func numbered(root, dir string, all []OperatorMutant) (overlay string, err error) {
 	files := map[string]*schemed{}
-	for i := range slips {
-		s := &slips[i]
+	for i := range all {
+		s := &all[i]
 		s.Number = i + 1
 		s.in.add(s.Number, []mutatedFunc{s.mutatedFunc})
 		files[s.in.path] = s.in
@@ -50,8 +50,8 @@ func numbered(root, dir string, slips []Slip) (overlay string, err error) {
 	return laid(root, dir, files)
 }
 
-// slipsOf returns all mutants of a package, including those that do not compile.
-func slipsOf(root, pkg string) (slips []Slip, err error) {
+// mutantsOf returns all mutants of a package, including those that do not compile.
+func mutantsOf(root, pkg string) (all []OperatorMutant, err error) {
 	names, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 	if err != nil {
 		return nil, err
@@ -76,18 +76,18 @@ func slipsOf(root, pkg string) (slips []Slip, err error) {
 			}
 			start := f.offset(fn.Body.Lbrace)
 			body := f.raw[start : f.offset(fn.Body.Rbrace)+1]
-			ast.Walk(slipper{f, func(from, to token.Pos, now string) {
+			ast.Walk(collector{f, func(from, to token.Pos, now string) {
 				a, b := f.offset(from), f.offset(to)
 				name := fmt.Sprintf("%s %s: %s", path, f.named(fn), f.marked(a, b, now))
 				if again[name]++; again[name] > 1 {
 					name += fmt.Sprintf(" (%d)", again[name])
 				}
-				slips = append(slips, Slip{Package: pkg, Name: name, in: f,
+				all = append(all, OperatorMutant{Package: pkg, Name: name, in: f,
 					mutatedFunc: mutatedFunc{of: fn, body: string(body[:a-start]) + now + string(body[b-start:])}})
 			}}, fn.Body)
 		}
 	}
-	return slips, nil
+	return all, nil
 }
 
 // swaps are operators that are replaced by each other.
@@ -102,14 +102,14 @@ var swaps = map[token.Token]string{
 // twisted are names that are replaced by each other.
 var twisted = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
 
-// A slipper collects the mutants of a function.
-type slipper struct {
+// A collector collects the mutants of a function.
+type collector struct {
 	f    *schemed
 	made func(from, to token.Pos, now string)
 }
 
 // Visit applies the mutation operators to a node.
-func (s slipper) Visit(n ast.Node) ast.Visitor {
+func (s collector) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
 		if now, ok := swaps[n.Op]; ok {
@@ -153,16 +153,16 @@ func (s slipper) Visit(n ast.Node) ast.Visitor {
 }
 
 // asserts reports a call without an effect in correct code.
-func (s slipper) asserts(call *ast.CallExpr) bool {
+func (s collector) asserts(call *ast.CallExpr) bool {
 	switch s.f.slice(call.Fun.Pos(), call.Fun.End()) {
-	case "panic", "words.Assert", "Assert":
+	case "panic", "types.Assert", "Assert":
 		return true
 	}
 	return false
 }
 
 // without drops each statement.
-func (s slipper) without(list []ast.Stmt) {
+func (s collector) without(list []ast.Stmt) {
 	for _, n := range list {
 		switch n := n.(type) {
 		case *ast.AssignStmt:
@@ -207,9 +207,9 @@ func (f *schemed) named(fn *ast.FuncDecl) string {
 }
 
 // compiled returns the mutants of a package that compile, and their overlay.
-func compiled(root, dir, pkg string, slips []Slip) ([]Slip, string, error) {
+func compiled(root, dir, pkg string, all []OperatorMutant) ([]OperatorMutant, string, error) {
 	for {
-		overlay, err := numbered(root, dir, slips)
+		overlay, err := numbered(root, dir, all)
 		if err != nil {
 			return nil, "", err
 		}
@@ -217,13 +217,13 @@ func compiled(root, dir, pkg string, slips []Slip) ([]Slip, string, error) {
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		if err == nil {
-			return slips, overlay, nil
+			return all, overlay, nil
 		}
 		bad, e := refused(root, string(out))
 		if e != nil || len(bad) == 0 {
 			return nil, "", fmt.Errorf("compile %s: %w\n%s", pkg, errors.Join(err, e), out)
 		}
-		slips = slices.DeleteFunc(slips, func(s Slip) bool { return bad[s.Number] })
+		all = slices.DeleteFunc(all, func(s OperatorMutant) bool { return bad[s.Number] })
 	}
 }
 

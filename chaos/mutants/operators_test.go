@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +18,9 @@ import (
 )
 
 var (
-	slip    = flag.String("slips", "", "the packages of core that mutation operators break everywhere, by commas; all of them: core")
-	near    = flag.Bool("near", false, "run only the package's own tests and the transcripts, not the simulator")
-	rewrite = flag.Bool("rewrite", false, "write undetected mutants to "+unseenPath+", keeping their reasons")
+	operatorsOf = flag.String("operators", "", "the packages of core that mutation operators break everywhere, by commas; all of them: core")
+	near        = flag.Bool("near", false, "run only the package's own tests and the transcripts, not the simulator")
+	rewrite     = flag.Bool("rewrite", false, "write undetected mutants to "+unseenPath+", keeping their reasons")
 )
 
 const unseenPath = "testdata/unseen.txt"
@@ -41,20 +42,46 @@ func unseen(t *testing.T) map[string]string {
 	return all
 }
 
-// broken returns the packages of -slips.
-func broken(t *testing.T) (packages []string) {
+// broken returns the packages of -operators.
+func broken(t *testing.T) []string {
 	t.Helper()
-	if *slip != "core" {
-		return strings.Split(*slip, ",")
+	if *operatorsOf != "core" {
+		return strings.Split(*operatorsOf, ",")
 	}
-	dirs, err := filepath.Glob(filepath.Join(root(t), "core", "*"))
+	return corePackages(t)
+}
+
+// corePackages returns the packages of core, such as ./core/gateway/drr.
+func corePackages(t *testing.T) (packages []string) {
+	t.Helper()
+	at := root(t)
+	err := filepath.WalkDir(filepath.Join(at, "core"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		dir, err := filepath.Rel(at, filepath.Dir(path))
+		packages = append(packages, "./"+filepath.ToSlash(dir))
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range dirs {
-		packages = append(packages, "./core/"+filepath.Base(d))
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}
+
+// TestCorePackagesAreNested: packages below a directory without Go files are found, such a directory is not, and
+// every counted package exists.
+func TestCorePackagesAreNested(t *testing.T) {
+	all := corePackages(t)
+	if !slices.Contains(all, "./core/gateway/drr") || slices.Contains(all, "./core/gateway") || !slices.IsSorted(all) {
+		t.Errorf("found %v", all)
 	}
-	return packages
+	for pkg := range counted(t) {
+		if !slices.Contains(all, pkg) {
+			t.Errorf("%s has a count, and does not exist", pkg)
+		}
+	}
 }
 
 // looksAt returns the checks for a package, the fastest first.
@@ -72,16 +99,16 @@ func looksAt(pkg string) []mutants.Check {
 // TestOperatorMutantsAreDetected: mutants of operators in core are detected by the package's own
 // tests, the transcripts or the simulator. The undetected ones are listed.
 func TestOperatorMutantsAreDetected(t *testing.T) {
-	if *slip == "" {
-		t.Skip("breaks everything that can be broken in core, hours of CPU: go test ./chaos/mutants -run TestOperatorMutantsAreDetected -slips core")
+	if *operatorsOf == "" {
+		t.Skip("breaks everything that can be broken in core, hours of CPU: go test ./chaos/mutants -run TestOperatorMutantsAreDetected -operators core")
 	}
 	known, tally := unseen(t), &tally{there: map[string]bool{}, missed: map[string]bool{}}
 	packages := broken(t)
 	for _, pkg := range packages {
-		t.Run(strings.TrimPrefix(pkg, "./core/"), func(t *testing.T) { slipsIn(t, pkg, known, tally) })
+		t.Run(strings.TrimPrefix(pkg, "./core/"), func(t *testing.T) { detectIn(t, pkg, known, tally) })
 	}
 	for name := range known {
-		if *slip == "core" && !tally.there[name] && !*rewrite {
+		if *operatorsOf == "core" && !tally.there[name] && !*rewrite {
 			t.Errorf("%s lists a mutant that does not exist: %s", unseenPath, name)
 		}
 	}
@@ -110,22 +137,18 @@ func TestOperatorMutantsAreCounted(t *testing.T) {
 		t.Errorf("counted are none of %v", missed)
 	}
 	unseen := len(unseen(t))
-	t.Logf("evidence: mutants.slips_not_counted = %s", strings.Join(notCounted(t), ", "))
-	t.Logf("evidence: mutants.slips = %d of %d, %.1f%%; %d of the others are equivalent, %d are open",
+	t.Logf("evidence: mutants.operators_not_counted = %s", strings.Join(notCounted(t), ", "))
+	t.Logf("evidence: mutants.operators = %d of %d, %.1f%%; %d of the others are equivalent, %d are open",
 		all, all+unseen, 100*float64(all)/float64(all+unseen), unseen-open, open)
 }
 
 // notCounted returns the packages of core without a count.
 func notCounted(t *testing.T) (packages []string) {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join(root(t), "core", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	known := counted(t)
-	for _, d := range dirs {
-		if name := filepath.Base(d); known["./core/"+name] == 0 {
-			packages = append(packages, "core/"+name)
+	for _, pkg := range corePackages(t) {
+		if known[pkg] == 0 {
+			packages = append(packages, strings.TrimPrefix(pkg, "./"))
 		}
 	}
 	return packages
@@ -134,11 +157,11 @@ func notCounted(t *testing.T) (packages []string) {
 // A tally is the result of mutants, by name.
 type tally struct{ there, missed map[string]bool }
 
-// slipsIn tests the mutants of one package. One overlay for all packages would make frequently
+// detectIn tests the mutants of one package. One overlay for all packages would make frequently
 // called functions slow.
-func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
+func detectIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 	s := &smithy{t: t, root: root(t), made: map[string]func() (string, error){}}
-	all, overlay, err := mutants.Slips(s.root, t.TempDir(), pkg)
+	all, overlay, err := mutants.OperatorMutants(s.root, t.TempDir(), pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,22 +177,22 @@ func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 	var mu sync.Mutex
 	tried := counted(t) // an undetected mutant of a package that was never counted is logged, not a failure
 	t.Run("all", func(t *testing.T) {
-		for _, slip := range all {
-			of.there[slip.Name] = true
-			t.Run(fmt.Sprint(slip.Number), func(t *testing.T) {
+		for _, m := range all {
+			of.there[m.Name] = true
+			t.Run(fmt.Sprint(m.Number), func(t *testing.T) {
 				t.Parallel()
 				for _, c := range looks {
-					if v := mutants.Try(s.root, s.built(t, overlay, c.Package), c, slip.Number); v.Dead && !v.Blind {
+					if v := mutants.Try(s.root, s.built(t, overlay, c.Package), c, m.Number); v.Dead && !v.Blind {
 						return
 					}
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				of.missed[slip.Name] = true
-				if _, ok := known[slip.Name]; ok || *rewrite || tried[pkg] == 0 {
-					t.Logf("undetected: %s", slip.Name)
+				of.missed[m.Name] = true
+				if _, ok := known[m.Name]; ok || *rewrite || tried[pkg] == 0 {
+					t.Logf("undetected: %s", m.Name)
 				} else {
-					t.Errorf("undetected: %s", slip.Name)
+					t.Errorf("undetected: %s", m.Name)
 				}
 			})
 		}
@@ -239,17 +262,17 @@ func keep(t *testing.T, packages []string, of *tally, known map[string]string) {
 
 // TestOperatorsOnFixture: operators skip assertions, and produce valid Go.
 func TestOperatorsOnFixture(t *testing.T) {
-	const pkg = "./chaos/mutants/testdata/slips"
-	slips, _, err := mutants.Slips(root(t), t.TempDir(), pkg)
+	const pkg = "./chaos/mutants/testdata/operators"
+	all, _, err := mutants.OperatorMutants(root(t), t.TempDir(), pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for i, s := range slips {
+	for i, s := range all {
 		if s.Number != i+1 || s.Package != pkg {
 			t.Errorf("%d: %+v", i+1, s)
 		}
-		names = append(names, strings.TrimPrefix(s.Name, "chaos/mutants/testdata/slips/slips.go "))
+		names = append(names, strings.TrimPrefix(s.Name, "chaos/mutants/testdata/operators/operators.go "))
 	}
 	want := []string{
 		`counter.add: if [n < 0 || quiet && n > c.most -> false] {`,

@@ -12,6 +12,7 @@ func renewals() []Mutant {
 		admissionModel, drrModel, upstreamModel, bounds = "./core/gateway/admission TestMatchesModel$", "./core/gateway/drr TestMatchesModel$", "./core/gateway/upstream TestMatchesModel$", "./core/gateway/quota TestChangeKeepsTheBound$"
 	)
 	return []Mutant{
+		alone("one test counts simulations", one("each reload simulates the policy", "a reload that leaves the policy is fast", "cmd/macronode/internal/server/reload.go", "err == nil && !samePolicy(&is.Policy, &next.Policy) {", "err == nil && len(a.Changed) > 0 {", "./cmd/macronode/internal/server TestOnlyChangedPolicyIsChecked$")),
 		alone("the policy is valid before, so one test shows it", one("policy is applied without a check", "a policy that admits no caller is rejected", "cmd/macronode/internal/server/reload.go", "\n\t\ta.Partial, err = r.checkPolicy(is, next)\n\t", "\t\t_ = next\n", "./cmd/macronode/internal/server TestFailedPolicyCheckRejectsChange$")),
 		one("change resets used units", "used units stay used", counts, "used = was.carry(is, was.used(end, c.last))", "_, _ = was, end", quotaModel, countsTranscript, bounds, played, reported, sim),
 		one("change keeps time instead of units", "used units stay used", counts, "used = was.carry(is, was.used(end, c.last))", "used = smaller(was.used(end, c.last), is.most)", quotaModel, countsTranscript, bounds, reported, sim),

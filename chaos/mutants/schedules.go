@@ -28,7 +28,7 @@ func schedules() []Mutant {
 		one("reply deadline is not in the due time", "Due", due, "earlier(n.held.At(0).deadline, true)", "_ = 0", holds, sim),
 		one("drain deadline is not in the due time", "Due", due, "\t\tearlier(n.drain.Due())\n", "", drains, transcripts),
 		one("sweep is not in the due time", "Due", due, "\tearlier(n.nextSweep, n.sweepDue())\n", "", indexes, transcripts),
-		one("API keys change during a drain", "D2", "core/node/keys.go", "\t_, known := n.state.Keys.Find(in.Key.ID)\n\tswitch {\n\tcase n.drain.Refusing():", "	_, known := n.state.Keys.Find(in.Key.ID)\n	switch {\n	case false:", transcripts, "./core/node TestDrainingRejectsPolicy$"),
+		one("API keys change during a drain", "D2", "core/node/keys.go", "\t_, known := n.state.Keys.Find(in.Key.ID)\n\tswitch {\n\tcase n.refuses(in.Permit):", "	_, known := n.state.Keys.Find(in.Key.ID)\n	switch {\n	case false:", transcripts, "./core/node TestDrainingRejectsPolicy$"),
 		one("lame duck never ends", "D1", ending, "if d.phase == types.LameDuck && d.deadline <= now {", "if false {", drains, "./core/lifecycle/drain", steps),
 		one("drain begins twice", "D1", ending, "\tif d.phase != types.Starting {\n\t\treturn\n\t}\n", "", drains, "./core/lifecycle/drain", steps),
 		one("keys expire after their retention", "TTL of a key", window, "born.Add(w.limits.TTL) > at", "born.Add(w.limits.MinRetention) > at", indexes, idem, transcripts),

@@ -6,6 +6,7 @@ func shares() []Mutant {
 		fair   = "core/gateway/drr/share.go"
 		permit = "adapters/httpapi/permit.go"
 		shell  = "cmd/macronode/"
+		give   = "core/gateway/admission/give_way.go"
 
 		agrees        = "./core/gateway/drr TestMatchesModel$"
 		use           = "./core/gateway/drr TestSharesInUse$"
@@ -16,8 +17,16 @@ func shares() []Mutant {
 		loss          = "./cmd/macronode TestScripts/loss$"
 	)
 	return []Mutant{
+		alone("one test pauses a small response", one("a small response has one deadline", "a client is not blamed for a slow upstream", "adapters/proxy/response.go", "if c.isSmall = c.isSmall && c.rest == 0; c.isSmall {", "if c.isSmall {", "./adapters/proxy TestPausedStreamCompletes$")),
 		one("share of a caller is not limited", "shares of permits", fair, "q.limits.Shares.Flow > 0 && int(f.out) >= q.limits.Shares.Flow", "false && f.out > 0", agrees, use, admissionTest, room),
-		one("a peer takes the last permits of streams", "a peer leaves permits of streams to others", "core/gateway/admission/anonymous_streams.go", "held < q.Free(in.Class)", "held > 0", "./core/gateway/admission TestMatchesModel$", "./core/gateway/admission TestAnonymousStreams$", sim, "./cmd/macronode/internal/cli TestTunnelsOfTwoAddressesLeavePermits$"),
+		one("a tenant takes the last permits of streams", "a tenant leaves permits of streams to others", "core/gateway/admission/room.go", "in.Class == types.ClassInternal {", "in.Class != types.ClassAnon {", "./core/gateway/admission TestMatchesModel$", "./core/gateway/admission TestStreamsLeaveRoom$", sim),
+		one("a peer takes the last permits of streams", "a peer leaves permits of streams to others", "core/gateway/admission/room.go", "share.Left(0, held, q.Free(in.Class)) > 0", "held > 0", "./core/gateway/admission TestMatchesModel$", "./core/gateway/admission TestStreamsLeaveRoom$", sim, "./cmd/macronode/internal/cli TestTunnelsOfTwoAddressesLeavePermits$"),
+		alone("random histories rarely have one", one("a request that has just begun gives way", "a request that lasts gives way to a peer without a permit", give, "ok && a.rows[from].since.Add(a.limits.GiveWay) <= now", "ok", "./core/gateway/admission TestGiveWay$")),
+		one("a peer with permits takes another one", "a request that lasts gives way to a peer without a permit", give, "q.First(place) && q.Uses(r.flow) == 0 &&", "q.First(place) &&", "./core/gateway/admission TestGiveWay$", "./core/gateway/admission TestMatchesModel$", "./chaos/trace TestEveryStepIsPermitted$"),
+		one("no peer without a permit is served", "a request that lasts gives way to a peer without a permit", give, "return a.limits.GiveWay > 0 &&", "return a.limits.GiveWay < 0 &&", "./core/gateway/admission TestGiveWay$", "./cmd/macronode/internal/cli TestPeerWithoutPermitIsServed$"),
+		alone("one node has requests that last", one("a request that gave way goes on reading", "a request that gave way ends", "adapters/httpapi/lost_permit.go", "		at = time.Unix(1, 0)\n", "", "./adapters/httpapi TestGiveWayEndsCall$")),
+		alone("the same", one("a request that gave way waits for its upstream", "a request that gave way ends", "adapters/proxy/exchange.go", "		m.OnLostPermit(t)\n", "		_ = m\n", "./cmd/macronode/internal/cli TestPeerWithoutPermitIsServed/proxy$")),
+		alone("the same", one("a request that may have been done gets 429", "an unknown outcome is not called a rejection", "adapters/proxy/outcome.go", "!isIdempotent(t.r.Method) && t.isBodyRead()", "false", "./cmd/macronode/internal/cli TestPeerWithoutPermitIsServed/proxy$")),
 		one("lower classes are not counted", "shares of permits", fair, "		out += q.classes[of-1].out\n", "		out = q.classes[of-1].out\n", agrees, use, admissionTest),
 		one("caller at its share is never resumed", "shares of permits", fair, "	q.flows[at].out--\n	q.park(c, at)\n", "	q.flows[at].out--\n", agrees, sim),
 		alone("one golden file has every key", one("permits for the node itself are not reserved", "shares of permits", "cmd/macronode/internal/settings/policy.go", "permits*(100-c.Permits.Internal)/100", "permits", golden)),

@@ -26,7 +26,7 @@ func wire() []Mutant {
 		one("served requests are not counted", "an invalid request is rejected", server+"guard.go", "	g.served++\n", "", smuggling, framing),
 		alone("only a request for the server itself shows it", one("guard does not count a request", "an invalid request is rejected", server+"httpserver.go", "DisableGeneralOptionsHandler: true,", "DisableGeneralOptionsHandler: false,", framing)),
 		one("limit of streams is doubled", "streams are bounded", server+"httpserver.go", "MaxConcurrentStreams: c.Streams,", "MaxConcurrentStreams: 2 * c.Streams,", streams, "./adapters/httpserver TestRapidReset$"),
-		alone("one test has two connections", one("streams of all connections are not counted", "requests of all connections are bounded", server+"httpserver.go", "if s.stream(1) > int64(s.config.MaxConns) {", "if s.stream(1) < 0 {", streams)),
+		one("streams of all connections are not counted", "requests of all connections are bounded", server+"streams.go", "case l.streams > l.most:", "case l.streams < 0:", streams, "./adapters/httpserver TestStreamsAgreeWithModel$"),
 		alone("one test sends early", one("receive window is too large", "unread data is bounded", server+"httpserver.go", "MaxReceiveBufferPerConnection: c.Window,", "MaxReceiveBufferPerConnection: 1 << 20,", "./adapters/httpserver TestUnreadDataIsBounded$")),
 
 		alone(spoken, one("first of two HTTP/2 lengths is used", "a request has one end", server+"guard.go", "case len(lengths) > 1:", "case len(lengths) > 2:", ends)),

@@ -64,6 +64,19 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
+// TestEveryOperationIsCompared checks the table: every operation of the node has a request.
+func TestEveryOperationIsCompared(t *testing.T) {
+	compared := map[s3.Op]bool{}
+	for _, q := range s3compare.Requests() {
+		compared[q.Operation()] = true
+	}
+	for _, op := range s3.Ops() {
+		if !compared[op] {
+			t.Errorf("%s: no request", op)
+		}
+	}
+}
+
 // startNode runs the real binary.
 func startNode(t *testing.T) *s3compare.Server {
 	binary, err := kill.Build(t.TempDir())

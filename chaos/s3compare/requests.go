@@ -30,6 +30,7 @@ var buckets = []Request{
 	{Name: "head bucket, missing", Target: "HEAD /missing"},
 	{Name: "bucket location", Target: "GET /photos?location"},
 	{Name: "bucket location, missing", Target: "GET /missing?location"},
+	{Name: "bucket versioning", Target: "GET /photos?versioning"},
 	{Name: "bucket versioning, missing", Target: "GET /missing?versioning"},
 	{Name: "bucket ACL", Target: "GET /photos?acl"},
 	{Name: "bucket ACL, missing", Target: "GET /missing?acl"},

@@ -14,11 +14,14 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
+	"macronode/adapters/s3"
 )
 
 const region = "us-east-1"
@@ -39,6 +42,18 @@ type Request struct {
 	Header string
 	Body   string
 	Save   string // VARIABLE=ELEMENT or VARIABLE=HEADER of the answer
+}
+
+// Operation returns the operation for which the node takes the request.
+func (q *Request) Operation() s3.Op {
+	method, target, _ := strings.Cut(q.Target, " ")
+	path, query, _ := strings.Cut(target, "?")
+	r := &http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}}
+	for line := range strings.Lines(q.Header) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		r.Header.Add(name, value)
+	}
+	return (&s3.Handler{}).Operation(r)
 }
 
 // Send sends a request and returns its answer.

@@ -5,6 +5,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/adapters/recovery"
 	"macronode/chaos/world"
+	"macronode/core/event"
 )
 
 // vault is the archive of the segments of a run, on a disk of its own.
@@ -12,11 +13,13 @@ type vault struct {
 	disk     *world.Disk
 	segments fs.FS            // of the process: live ones, and those in the archive
 	archive  *archive.Archive // nil: the run has none
+	failing  bool             // the node heard last that segments could not be moved
 }
 
 // mount shows the segments to a new process.
 func (w *World) mount() {
 	v := &w.vault
+	v.failing = false
 	if v.segments, v.archive = w.disk, nil; !w.hasArchive {
 		return
 	}
@@ -39,6 +42,10 @@ func (w *World) archived() {
 		err = w.vault.archive.Move(names, nil, func(archive.Moved) { w.Saw["segment archived"]++ })
 	}
 	w.heal(w.vault.disk)
+	if failed := err != nil; failed != w.vault.failing {
+		w.vault.failing = failed
+		w.step(event.SegmentsArchived{Failed: failed})
+	}
 	switch {
 	case err == nil:
 	case ofDisk(err):

@@ -130,7 +130,7 @@ func (a *audit) lapsed(w *World, h record.Header, r *record.Record) {
 	a.model.Lapse(r.Hold)
 	held := a.model.Kept(0, o.Tenant, o.From, o.Asset)
 	if number(r.HeldBalance).Cmp(held) != 0 || a.model.Seq(r.Tenant) != r.Seq {
-		w.fail("lapse-differs", "%v: the record says %v held and seq %d, the twin %v and %d", h.LSN, r.HeldBalance, r.Seq, held, a.model.Seq(r.Tenant))
+		w.fail("lapse-differs", "%v: the record has %v held and seq %d, the model %v and %d", h.LSN, r.HeldBalance, r.Seq, held, a.model.Seq(r.Tenant))
 	}
 }
 
@@ -146,7 +146,7 @@ func (a *audit) moved(w *World, h record.Header, id types.TxID, r *record.Record
 		w.fail("overdue-hold-counts", "%v decides about %s, whose hold %x is over", h.LSN, o.From, over)
 	}
 	if why := a.model.Do(o); why != "" {
-		w.fail("twin-refuses", "the twin refuses %v, %s: %s", h.LSN, r.Key.Text, why)
+		w.fail("model-refuses", "the model refuses %v, %s: %s", h.LSN, r.Key.Text, why)
 	}
 	fromNow, _ := a.model.Balance(r.Tenant, o.From, o.Asset)
 	toNow, _ := a.model.Balance(r.Tenant, o.To, o.Asset)
@@ -167,6 +167,6 @@ func (a *audit) moved(w *World, h record.Header, id types.TxID, r *record.Record
 		ok = ok && number(r.HeldBalance).Cmp(held) == 0
 	}
 	if !ok {
-		w.fail("twin-differs", "%v, %s: the record says %+v, the twin %v and %v, %v held, seq %d", h.LSN, r.Key.Text, r, fromNow, toNow, held, a.model.Seq(r.Tenant))
+		w.fail("model-differs", "%v, %s: the record has %+v, the model %v and %v, %v held, seq %d", h.LSN, r.Key.Text, r, fromNow, toNow, held, a.model.Seq(r.Tenant))
 	}
 }

@@ -25,7 +25,7 @@ func (w *World) boot() {
 	}
 	if w.node != nil && w.odd("clock/away", 12, w.odds.clock) {
 		w.skew = 1000 * around(w.c.Choose("clock/far", 20_000))
-		w.jump("clock moved between two lives,", w.skew)
+		w.jump("clock moved between two runs,", w.skew)
 	}
 	if w.node != nil {
 		w.replaced()

@@ -16,11 +16,16 @@ import (
 func (w *World) calm() {
 	w.disk.Fuse, w.disk.FailRead, w.disk.FailWrite, w.disk.FailSync, w.disk.FailDir = -1, false, false, false, false
 	w.disk.Leave(plenty)
+	start := w.boot
+	if w.storage != nil && w.storage.files != nil {
+		w.storage.files.heals()
+		start = w.powerLoss // shows which syncs had no effect
+	}
 	w.odds, w.goal, w.now.Synced, w.rate, w.swayed = odds{}, goal{}, true, even, true
 	if !w.disk.Dead() {
 		w.beat("calm: all leave", w.empties)
 	}
-	w.beat("calm: a start", w.boot)
+	w.beat("calm: a start", start)
 	for quiet := 0; quiet < 5 && w.calmed < patience; w.calmed++ {
 		if w.err != nil {
 			return
@@ -93,7 +98,7 @@ func (w *World) Settled() (stuck []string) {
 	note(len(w.clerk.admin) > 0, "clerk", "%d times the boss waits", len(w.clerk.admin))
 	note(len(w.enter)+len(w.late) > 0, "queue", "%d requests and %d events are not stepped", len(w.enter), len(w.late))
 	note(len(w.next.Frames) > 0 || w.inSync != nil || len(w.synced) > 0, "flush", "frames are not written, synced and folded")
-	note(w.promise.records > 0, "voucher", "nothing vouches for the last frame")
+	note(w.promise.records > 0, "voucher", "no mark proves that the last frame is durable")
 	var s event.Status
 	w.node.Status(&s)
 	note(s.LSN != s.Durable || s.Durable != s.Applied, "frame", "last %v, durable %v, folded %v", s.LSN, s.Durable, s.Applied)
@@ -139,6 +144,13 @@ func (w *World) end() {
 			enter := w.usage.enter // before the listener is down: then the node stops
 			w.usage.enter = nil
 			w.step(enter...)
+		}
+		switch {
+		case w.usage == nil:
+		case w.usage.prepaid != nil:
+			w.usage.prepaid.recorder.flush(w)
+		case w.usage.charger != nil:
+			w.usage.meter.move(w)
 		}
 		w.beat("drain", w.settle)
 		w.node.Status(&s)

@@ -14,7 +14,7 @@ import (
 // lived returns the testimony of a certified run, and its journal.
 func lived(t *testing.T, seed uint64) (*testimony, *recall.Memory) {
 	t.Helper()
-	w := New(Life(seed, 500))
+	w := New(Choices(seed, 500))
 	if err := w.Run(); err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func (c *client) ask(w *World) {
 			return
 		}
 	}
-	if !w.admitted(&c.pass, c.arrival()) {
+	if !w.admitted(&c.pass, c.arrival(w)) {
 		if c.pass.why == event.RejectClassDisabled { // the class is not served
 			c.want, c.asking, c.doubts = nil, nil, false
 		}
@@ -128,7 +128,7 @@ func (c *client) ask(w *World) {
 		w.index.look(in)
 	}
 	w.ticket++
-	in.Ticket = types.NewTicket(uint32(w.ticket%8), w.ticket)
+	in.Ticket, in.Permit = types.NewTicket(uint32(w.ticket%8), w.ticket), c.pass.ticket
 	c.out, c.sent = in.Ticket, in
 	w.enter, w.asked[in.Ticket] = append(w.enter, in), c
 	if w.recording != nil {
@@ -155,14 +155,14 @@ type second struct {
 // double sends a request a second time, as an impatient proxy does.
 func (w *World) double(c *client, in *event.Request) {
 	p := new(pass)
-	if !w.admitted(p, c.arrival()) {
+	if !w.admitted(p, c.arrival(w)) {
 		w.leaves(p)
 		return
 	}
 	again := *in
 	again.Items = slices.Clone(in.Items)
 	w.ticket++
-	again.Ticket = types.NewTicket(uint32(w.ticket%8), w.ticket)
+	again.Ticket, again.Permit = types.NewTicket(uint32(w.ticket%8), w.ticket), p.ticket
 	w.enter, w.copies[again.Ticket] = append(w.enter, &again), second{&again, c, c.class, p}
 	w.clerk.bar(&again)
 	w.testified.calls(c.number, &again)

@@ -36,7 +36,7 @@ func TestCorpus(t *testing.T) {
 			err = New(world.Loose(l, Steps()...)).Run()
 		}
 		if err != nil {
-			t.Errorf("%s fails: %v\ngo run ./cmd/simulate -timeline chaos/sim/%s -o life.svg", name, err, name)
+			t.Errorf("%s fails: %v\ngo run ./cmd/simulate -timeline chaos/sim/%s -o run.svg", name, err, name)
 		}
 	}
 	if strayed > 0 {
@@ -60,5 +60,5 @@ func TestCorpusLogsAreSmall(t *testing.T) {
 		left = append(left, l.Surprises())
 	}
 	slices.Sort(left)
-	t.Logf("evidence: sim.shrunk = %d of %d logs; %d at most", left[len(left)/2], len(left), left[len(left)-1])
+	t.Logf("evidence: sim.shrunk = %d, over %d logs; the maximum is %d", left[len(left)/2], len(left), left[len(left)-1])
 }

@@ -13,7 +13,7 @@ import (
 func TestCounters(t *testing.T) {
 	saw := map[string]int{}
 	for seed := uint64(1); seed <= 60; seed++ {
-		c := world.Given(sim.Life(seed, *moves), "odds/storage", 0)
+		c := world.Given(sim.Choices(seed, *moves), "odds/storage", 0)
 		c = world.Given(world.Given(c, "odds/usage", 0), "odds/counter", 1)
 		w := sim.New(c)
 		if err := w.Run(); err != nil {

@@ -11,7 +11,7 @@ import (
 func FuzzLife(f *testing.F) {
 	for seed := range uint64(8) {
 		var l world.Log
-		if err := New(world.Recorded(Life(seed, 60), &l)).Run(); err != nil {
+		if err := New(world.Recorded(Choices(seed, 60), &l)).Run(); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(drawn(l))
@@ -44,7 +44,7 @@ func drawn(l world.Log) (bytes []byte) {
 // TestBytesOfLogGiveSameRun replays a log from its bytes.
 func TestBytesOfLogGiveSameRun(t *testing.T) {
 	for seed := range uint64(8) {
-		l, err := Recorded(Life(seed, 60))
+		l, err := Recorded(Choices(seed, 60))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func door(gate int) loop.ClassLimits {
 // gateway returns c with the admission policy.
 func gateway(c node.Config, gate int) node.Config {
 	l := admission.Limits{Places: door(gate).Total(), Quantum: 8 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512,
-		Wait: 25 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2, 1}}
+		Wait: 25 * time.Millisecond, GiveWay: 45 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2, 1}}
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: l.Places, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4}
 		if gate&narrowPermits != 0 {
@@ -141,6 +141,8 @@ type spot struct {
 	answered bool          // the decision was delivered: later ones are for parts of its bodies
 	asks     bool          // a decision on a part is outstanding
 	left     bool          // the caller does not wait for the decision
+	key      types.KeyID   // 0: none, or the request is finished
+	lost     bool          // its permit was taken because its key ended
 	until    types.Instant // its permit is its own until then
 }
 
@@ -166,7 +168,7 @@ func (w *World) knock(p *pass, in event.Admit) {
 		return
 	}
 	*p = pass{is: knocks, at: at, in: in}
-	w.places[at] = spot{class: in.Class, facet: in.Facet}
+	w.places[at] = spot{class: in.Class, facet: in.Facet, key: in.Key}
 }
 
 // hears returns the decision on a request, if there is one.
@@ -185,6 +187,7 @@ func (w *World) settles(p *pass, bytes uint64) {
 	if p.is == works {
 		fate := event.Completion(p.ticket>>32+p.ticket) % event.NumCompletions // different completions of one slot
 		w.gate.Finish(p.ticket, bytes, fate)
+		w.places[p.at].key = 0
 		w.note(w.draining && fate != event.CompletionDone, "ended in a drain: "+fate.String())
 		p.is = away
 	}
@@ -237,11 +240,19 @@ func (w *World) verdicts(stepped []event.Event) {
 	for _, v := range w.out.Decisions {
 		spot := &w.places[v.Ticket.Slot()]
 		p := *spot
+		if v.Reason == event.RejectGaveWay {
+			w.givesWay(spot, v)
+			continue
+		}
+		if v.Reason == event.RejectKeyEnded && p.answered && !p.lost {
+			w.losesPermit(spot, v)
+			continue
+		}
 		if spot.answered = true; p.answered {
 			if spot.asks = false; !p.asks {
 				w.fail("stream", "%v is told of what it did not ask: %+v", v.Ticket, v)
 			}
-			w.gate.Deliver(v)
+			_ = w.gate.Deliver(v) // it did not give way
 			continue
 		}
 		w.gated(p.class, p.facet, v.Reason)
@@ -257,17 +268,43 @@ func (w *World) verdicts(stepped []event.Event) {
 		if v.Shadow != 0 {
 			w.Saw["a shadow would have refused"]++
 		}
-		w.gate.Deliver(v)
+		_ = w.gate.Deliver(v)
+	}
+}
+
+// givesWay delivers that a request gave way: only one without a key does, and it has no permit any more.
+func (w *World) givesWay(spot *spot, v event.Decision) {
+	if spot.class != types.ClassAnon || !spot.answered {
+		w.fail("gave-way", "%v of class %v, answered %v, gives way", v.Ticket, spot.class, spot.answered)
+	}
+	w.gated(spot.class, spot.facet, v.Reason)
+	spot.until = w.now.Mono
+	_ = w.gate.Deliver(v) // visitors stay until their time is over
+}
+
+// losesPermit delivers that a request has lost its permit because its key ended.
+func (w *World) losesPermit(spot *spot, v event.Decision) {
+	w.gated(spot.class, spot.facet, v.Reason)
+	spot.lost, spot.until = true, min(spot.until, w.now.Mono)
+	_ = w.gate.Deliver(v) // visitors stay until their time is over
+}
+
+// endedKeys checks, when a revocation is acknowledged, that no request of the key has a permit, or waits for one.
+func (w *World) endedKeys(id types.KeyID) {
+	for at, p := range w.places {
+		if p.key == id && p.works && !p.lost && !p.left {
+			w.fail("key-ended", "slot %d has a permit, and its key %d was revoked", at, id)
+		}
 	}
 }
 
 // arrival returns a client's request: by its key, if it has one.
-func (c *client) arrival() event.Admit {
+func (c *client) arrival(w *World) event.Admit {
 	in := event.Admit{Class: types.ClassAuthed, Facet: types.FacetWallet, Tenant: c.tenant, Key: c.caller, DeclaredBytes: 100, ResponseEstimate: 200, TimeLeft: config().CommitTimeout}
 	if c.boss {
 		in.Key = boss.ID
 	}
-	if c.tenant != boss.Tenant {
+	if shown, _ := w.fol.Find(c.caller); c.tenant != boss.Tenant || shown.Revoked { // as far as the read model knows
 		in.Class, in.Tenant, in.Key = types.ClassAnon, 0, 0
 	}
 	in.Peer[7] = c.mark[0]

@@ -29,13 +29,22 @@ func (c *watching) Choose(site string, n int) int {
 	c.h = c.h.Mix(uint64(n)).Mix(uint64(got))
 	if w := c.w; w != nil && w.node != nil {
 		c.h = c.h.Mix(uint64(w.node.Hash())).Mix(uint64(w.fol.Hash())).Mix(uint64(w.index.mark)).Mix(uint64(w.disk.Ops)).Mix(uint64(w.now.Mono)).Mix(uint64(w.now.Wall))
+		if w.storage != nil && w.storage.files != nil {
+			for _, p := range w.storage.files.ports {
+				c.h = c.h.Mix(uint64(p.disk.Ops)).Mix(uint64(p.harms))
+			}
+		}
 	}
 	return got
 }
 
 func hashed(t *testing.T, seed uint64) (types.Hash64, int) {
 	t.Helper()
-	c := &watching{Chooser: Life(seed, 300)}
+	c := &watching{Chooser: Choices(seed, 300)}
+	if seed%6 == 5 { // uploads sync their copies in goroutines
+		c.Chooser = world.Given(world.Given(world.Given(world.Given(c.Chooser, "odds/usage", 0), "odds/counter", 0), "odds/storage", storageFree), "odds/files", 2+int(seed/6%2))
+		c.Chooser = world.Given(c.Chooser, "odds/shards", int(seed/12%4))
+	}
 	c.w = New(c)
 	if err := c.w.Run(); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)

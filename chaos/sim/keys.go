@@ -50,6 +50,7 @@ func (w *World) keys() {
 			if r.Problem == event.None {
 				w.Saw["key revoked"]++
 				k.ended[id] = true
+				w.endedKeys(id)
 			}
 		})
 	}

@@ -110,7 +110,7 @@ func (w *World) foundBy(key string, known []answer, r event.Reply) {
 	var s event.Status
 	w.node.Status(&s)
 	for _, a := range known {
-		if lives := w.audit.ats[a.place.LSN].Add(limits().Idempotency.TTL) > s.At; lives && (r.Problem == event.NotFound || r.Problem == event.None && r.Position != a.place) {
+		if isLive := w.audit.ats[a.place.LSN].Add(limits().Idempotency.TTL) > s.At; isLive && (r.Problem == event.NotFound || r.Problem == event.None && r.Position != a.place) {
 			w.fail("found-otherwise", "%s was told to stand at %v, and is looked up: %+v", key, a.place, r)
 		}
 	}

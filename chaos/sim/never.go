@@ -15,12 +15,12 @@ type never struct {
 }
 
 var nevers = []never{
-	{"the node does not say so: its shell does", outcomes(event.Unauthorized, event.PayloadTooLarge, event.UnsupportedMedia, event.NotFound,
+	{"the node does not say so: its shell does", outcomes(event.PayloadTooLarge, event.UnsupportedMedia, event.NotFound,
 		event.MethodNotAllowed, event.Timeout, event.Internal, event.BadGateway, event.RateLimited, event.RecordUnreadable, event.DigestMismatch,
 		event.RangeNotSatisfiable, event.ObjectUnreadable)},
 	{"the wallet has no such problem", outcomes(event.QuotaExceeded, event.PreconditionFailed, event.PaymentRequired,
 		event.EventInvalid, event.EventConflict, event.EventTooOld, event.EventInFuture, event.UsageOverflow, event.UsageCapacity,
-		event.EventsDeferred, event.TooManyEvents, event.LaneMoved, event.ExportCapacity, event.UploadMoved)},
+		event.EventsDeferred, event.TooManyEvents, event.PrepaidExceeded, event.LaneMoved, event.ExportCapacity, event.UploadMoved, event.PaymentExpired)},
 	{"no run issues that much", outcomes(event.SupplyLimitExceeded)},
 
 	// Outcomes that an operation cannot have.
@@ -41,6 +41,7 @@ var nevers = []never{
 
 	// Outcomes that a class cannot have.
 	{"the key covers all", func(c Cell) bool { return c.Outcome == event.Forbidden && c.Class < Barred }},
+	{"the key has not ended", func(c Cell) bool { return c.Outcome == event.Unauthorized && c.Class != Barred }},
 	{"the key has one request", func(c Cell) bool { return c.Outcome == event.IdempotencyConflict && c.Class < Again }},
 	{"it is an operation", func(c Cell) bool {
 		return c.Outcome == event.BadRequest && c.Class < Malformed && !(c.Op == event.Batch && c.Class == OldRef)
@@ -80,7 +81,7 @@ var nevers = []never{
 	}},
 	{"the scope is checked first", func(c Cell) bool {
 		return c.Class == Barred && (c.Op == event.Freeze || c.Op == event.Unfreeze) &&
-			!slices.Contains([]event.Problem{event.BadRequest, event.Forbidden, event.Busy, event.OutcomeUnknown, event.Unavailable}, c.Outcome)
+			!slices.Contains([]event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.Busy, event.OutcomeUnknown, event.Unavailable}, c.Outcome)
 	}},
 }
 
@@ -99,8 +100,23 @@ func (c GateCell) Never() string {
 	if c.Why == event.RejectClassDisabled && c.Class != types.ClassAnon {
 		return "callers with a key are served"
 	}
+	if c.Why == event.RejectGaveWay && c.Class != types.ClassAnon {
+		return "requests with a key do not give way"
+	}
+	if c.Why == event.RejectKeyEnded && c.Class != types.ClassAuthed {
+		return "only the keys of clients end"
+	}
 	return ""
 }
+
+// Rare reports whether a cell of the gate is reachable, and too rare to be required: where one
+// caller may hold one permit of a facet, it gives way only after some changes of the policy, and a key rarely ends meanwhile.
+func (c GateCell) Rare() bool {
+	return (c.Why == event.RejectGaveWay || c.Why == event.RejectKeyEnded) && c.Facet != types.FacetWallet
+}
+
+// Rare reports whether a cell is reachable, and too rare to be required: none is.
+func (c Cell) Rare() bool { return false }
 
 // pays reports whether an operation, or an item of it, may use a nonce.
 func (c Cell) pays() bool {

@@ -14,6 +14,8 @@ type odds struct {
 	busy                            int // no trouble and much work
 	storage                         int // storageFree, storagePaid
 	usage                           int // 1: the run has usage
+	prepaid                         int // 1: and a tenant that pays for it
+	charges                         int // 1: or one whose slices are charged
 	exports                         int // 1: and exports
 	restore                         int // 1: the machine is replaced, and a backup restored
 }
@@ -47,4 +49,14 @@ func around(got int) int {
 		return got/2 + 1
 	}
 	return -got / 2
+}
+
+// drawWorkloads draws what a run has beside the wallet and its gate.
+func (o *odds) drawWorkloads(c world.Chooser) {
+	o.storage = c.Choose("odds/storage", 3)
+	o.usage = c.Choose("odds/usage", 2)
+	o.prepaid = c.Choose("odds/prepaid", 2)
+	o.charges = c.Choose("odds/charges", 2)
+	o.exports = c.Choose("odds/exports", 2)
+	o.restore = c.Choose("odds/restore", 2)
 }

@@ -71,7 +71,7 @@ func (w *World) reply(r event.Reply) {
 		return
 	case event.Busy, event.Unavailable, event.InProgress, event.IdempotencyCapacity:
 		return // it retries under the same key
-	case event.Forbidden:
+	case event.Forbidden, event.Unauthorized:
 		c.forbidden(w, r)
 	case event.IdempotencyConflict:
 		if !w.testified.otherwise(c.number, c.want) {
@@ -85,7 +85,7 @@ func (w *World) reply(r event.Reply) {
 
 // checkReply checks what holds for every reply.
 func (w *World) checkReply(r event.Reply) {
-	if w.clerk.bars[r.Ticket] && !blank(r.Problem) && r.Problem != event.Forbidden {
+	if w.clerk.bars[r.Ticket] && !blank(r.Problem) && r.Problem != event.Unauthorized {
 		w.fail("revoked-key", "a key that was revoked: %+v", r)
 	}
 	if r.After > w.fol.Mark() || r.After > w.promise.durable {

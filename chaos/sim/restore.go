@@ -175,6 +175,9 @@ func (w *World) restoredAs(as backup.As, done backup.Done) {
 	w.promise.appended(last.LSN, st.Hash(), 1)
 	if w.usage != nil { // the other models read the frames
 		w.usage.oracle = w.usage.oracle.upto(w, done.LSN)
+		if w.usage.prepaid != nil {
+			w.usage.prepaid.upto(w, done.LSN)
+		}
 	}
 	if w.exports != nil {
 		w.exports.oracle.cut(done.LSN)

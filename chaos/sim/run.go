@@ -29,10 +29,10 @@ func New(c world.Chooser) *World {
 // mostMoves is the largest number of moves of a run.
 const mostMoves = 1 << 16
 
-// Life returns the choices of a seed, for a run of a number of moves. Most seeds are uniform;
+// Choices returns the choices of a seed, for a run of a number of moves. Most seeds are uniform;
 // every fourth uses world.Priority, which starves one side of the node for long, and then
 // another.
-func Life(seed uint64, moves int) world.Chooser {
+func Choices(seed uint64, moves int) world.Chooser {
 	c := world.Chooser(world.NewSeeded(seed))
 	if seed%4 == 3 {
 		c = world.Priority(seed, int(seed/4%6), "move", "client")
@@ -40,10 +40,16 @@ func Life(seed uint64, moves int) world.Chooser {
 	c = world.Given(c, "goal/cell", int(seed%goals)) // each as often as any other
 	c = world.Given(c, "odds/storage", storageOdds(seed))
 	c = world.Given(c, "odds/usage", usageOdds(seed))
+	c = world.Given(c, "odds/prepaid", prepaidOdds(seed))
+	c = world.Given(c, "odds/charges", chargeOdds(seed))
 	c = givenWorkloads(c, uint64(types.Hash64(0).Mix(seed)))
 	c = world.Given(c, "odds/exports", exportOdds(seed))
 	c = world.Given(c, "odds/restore", restoreOdds(seed))
 	c = world.Given(c, "odds/archive", int(types.Hash64(0).Mix(seed)/64%2))
+	files, shards, storage := filesOdds(uint64(types.Hash64(0).Mix(seed)))
+	if c = world.Given(world.Given(c, "odds/files", files), "odds/shards", shards); files > 0 {
+		c = world.Given(c, "odds/storage", storage)
+	}
 	return world.Given(c, "moves", moves)
 }
 
@@ -58,17 +64,28 @@ func storageOdds(seed uint64) int {
 	return 0
 }
 
-// usageOdds returns whether a seed has usage: one of eight has, and no storage.
+// usageOdds returns whether a seed has usage: two of eight have, and no storage.
 func usageOdds(seed uint64) int {
-	if types.Hash64(0).Mix(seed)%8 == 2 {
+	if of := types.Hash64(0).Mix(seed) % 8; of == 2 || of == 3 {
 		return 1
 	}
 	return 0
 }
 
+// prepaidOdds returns whether a seed has a prepaid tenant: half of those with usage have.
+func prepaidOdds(seed uint64) int {
+	if types.Hash64(0).Mix(seed)%8 == 3 {
+		return 1
+	}
+	return 0
+}
+
+// chargeOdds returns whether the slices of a seed are charged: those of half of the postpaid tenants are.
+func chargeOdds(seed uint64) int { return int(types.Hash64(0).Mix(seed) / 128 % 2) }
+
 // addedSites returns those that older logs lack; their choice 0 changes nothing.
 func addedSites() []string {
-	sites := []string{"odds/storage", "odds/usage", "odds/exports", "odds/restore", "odds/archive"}
+	sites := []string{"odds/storage", "odds/usage", "odds/prepaid", "odds/charges", "odds/exports", "odds/restore", "odds/archive", "odds/files", "odds/shards"}
 	for _, p := range planeWorkloads {
 		sites = append(sites, p.site)
 	}
@@ -110,6 +127,9 @@ func (f *Failure) Error() string {
 func (w *World) Run() (err error) {
 	defer func() {
 		r := recover()
+		if w.usage != nil && w.usage.prepaid != nil {
+			w.usage.prepaid.recorder.dies()
+		}
 		if d, ok := r.(world.Diverged); ok {
 			err = d
 			return
@@ -141,10 +161,7 @@ func (w *World) live() {
 	moves := w.c.Choose("moves", mostMoves)
 	w.odds.draw(w.c)
 	w.aim()
-	w.odds.storage = w.c.Choose("odds/storage", 3)
-	w.odds.usage = w.c.Choose("odds/usage", 2)
-	w.odds.exports = w.c.Choose("odds/exports", 2)
-	w.odds.restore = w.c.Choose("odds/restore", 2)
+	w.odds.drawWorkloads(w.c)
 	w.hasArchive = w.c.Choose("odds/archive", 2) == 1
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()

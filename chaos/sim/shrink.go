@@ -15,7 +15,7 @@ func Recorded(c world.Chooser) (l world.Log, err error) {
 
 // Shrink reduces the log of a failing run, within a number of runs, and returns how many it took.
 // The result violates the same rule.
-func Shrink(l world.Log, most int) (small world.Log, rule string, lives int) {
+func Shrink(l world.Log, most int) (small world.Log, rule string, runs int) {
 	s := world.Shrinker{Run: Failed, Steps: Steps(), Most: most}
 	small, rule = s.Shrink(l)
 	return small, rule, s.Runs

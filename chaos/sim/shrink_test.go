@@ -20,15 +20,15 @@ func liar(c world.Chooser) *World {
 // lied returns the logs of failing runs of liars: nearly all fail.
 func lied(t *testing.T) (all []world.Log) {
 	t.Helper()
-	const lives = 16
-	for seed := range uint64(lives) {
+	const runs = 16
+	for seed := range uint64(runs) {
 		var l world.Log
-		if err := liar(world.Recorded(world.Given(world.Given(world.Given(Life(seed, 300), "odds/crash", 3), "goal", 0), "odds/gate", 0), &l)).Run(); Rule(err) != "" {
+		if err := liar(world.Recorded(world.Given(world.Given(world.Given(Choices(seed, 300), "odds/crash", 3), "goal", 0), "odds/gate", 0), &l)).Run(); Rule(err) != "" {
 			all = append(all, l)
 		}
 	}
-	if len(all) < lives/2 {
-		t.Fatalf("a disk that keeps nothing passes: %d of %d runs fail", len(all), lives)
+	if len(all) < runs/2 {
+		t.Fatalf("a disk that keeps nothing passes: %d of %d runs fail", len(all), runs)
 	}
 	return all
 }
@@ -37,7 +37,7 @@ func lied(t *testing.T) (all []world.Log) {
 // also after it was saved and loaded.
 func TestLogReplaysFailure(t *testing.T) {
 	l := lied(t)[0]
-	name := filepath.Join(t.TempDir(), "life.log")
+	name := filepath.Join(t.TempDir(), "run.log")
 	if err := Save(name, l, "a liar"); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestShrunkLogsFailAlike(t *testing.T) {
 
 // TestDivergedReplayIsNotAFailure: a log with other choices proves nothing.
 func TestDivergedReplayIsNotAFailure(t *testing.T) {
-	l, err := Recorded(Life(1, 20))
+	l, err := Recorded(Choices(1, 20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestDivergedReplayIsNotAFailure(t *testing.T) {
 // TestPanicIsReportedAsFailure: a panic of the product is a violated rule, named by its text
 // without numbers.
 func TestPanicIsReportedAsFailure(t *testing.T) {
-	w := New(Life(1, 20))
+	w := New(Choices(1, 20))
 	w.disk.OnOperation = func(string, string) { _ = []int{1}[len(w.Saw)+7] }
 	if err := w.Run(); Rule(err) != "panic: runtime error: index out of range [#] with length #" {
 		t.Fatalf("got %v", err)

@@ -72,6 +72,7 @@ type World struct {
 	copied *node.Node // memory that CopyTo reuses
 	fol    *readmodel.Follower
 	trace  *trace.Trace
+	defers bool // a power loss waits until the interrupted move has ended
 	swayed bool // the wall clock was moved since the last step
 	jour   *journalfile.Journal
 	out    event.Effects
@@ -114,6 +115,7 @@ type World struct {
 	harmed    bool          // durable data may be overwritten
 	known     types.LSN     // the mark of durable frames beside the journal
 	unlawful  bool          // the disk may violate its rules: earlier states prove nothing
+	idled     time.Duration // without anything to do, for the clock alone
 	asleep    bool          // no tick since a pause
 	draining  bool          // a drain has begun
 	recording *recording
@@ -121,7 +123,7 @@ type World struct {
 }
 
 func (w *World) move() {
-	if w.disk.Dead() {
+	if w.dead() {
 		w.powerLoss()
 	}
 	if w.draining {
@@ -327,6 +329,9 @@ func (w *World) read() {
 		w.fail("read-before-durable", "a read as of %v, durable %v", mark, w.promise.durable)
 	} else if w.fol.Hash() != w.promise.hashes[mark] {
 		w.fail("follower-differs", "the follower differs from the node at %v", mark)
+	}
+	if w.usage != nil {
+		w.usage.oracle.asks(w)
 	}
 	w.looks()
 }

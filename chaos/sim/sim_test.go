@@ -35,20 +35,20 @@ const extra = 8
 // kept writes the shrunk log of a failing seed, and returns the command that repeats it.
 func kept(t *testing.T, seed uint64) string {
 	t.Helper()
-	l, err := sim.Recorded(sim.Life(seed, *moves))
+	l, err := sim.Recorded(sim.Choices(seed, *moves))
 	small, rule, _ := sim.Shrink(l, 2000)
 	if rule != sim.Rule(err) {
 		t.Logf("the seed fails with %s, its log with %s", sim.Rule(err), rule)
 	}
-	name := filepath.Join(os.TempDir(), fmt.Sprintf("macronode-life-%d.log", seed))
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("macronode-run-%d.log", seed))
 	if err := sim.Save(name, small, fmt.Sprintf("seed %d, %d moves", seed, *moves), rule); err != nil {
 		return fmt.Sprintf("%v\ngo run ./cmd/simulate -moves %d -seed %d", err, *moves, seed)
 	}
 	return fmt.Sprintf("go run ./cmd/simulate -replay %s   # %d choices, %d not dull; all of it: -moves %d -seed %d", name, len(small), small.Surprises(), *moves, seed)
 }
 
-// lives plays seeds on all processors. It ends the test with the first failure.
-func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cell]int, gated map[sim.GateCell]int, steps int) {
+// play runs seeds on all processors. It ends the test with the first failure.
+func play(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cell]int, gated map[sim.GateCell]int, steps int) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a world is small: the collector would run all the time
 	saw, cells, gated = map[string]int{}, map[sim.Cell]int{}, map[sim.GateCell]int{}
@@ -60,7 +60,7 @@ func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cel
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for s := next.Add(1) - 1; s < failed.Load(); s = next.Add(1) - 1 {
-				w := sim.New(sim.Life(s, *moves))
+				w := sim.New(sim.Choices(s, *moves))
 				err := w.Run()
 				mu.Lock()
 				if err != nil {
@@ -81,7 +81,7 @@ func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cel
 		})
 	}
 	if wg.Wait(); failed.Load() <= to {
-		t.Fatalf("%v\n%s", sim.New(sim.Life(failed.Load(), *moves)).Run(), kept(t, failed.Load()))
+		t.Fatalf("%v\n%s", sim.New(sim.Choices(failed.Load(), *moves)).Run(), kept(t, failed.Load()))
 	}
 	return saw, cells, gated, steps
 }
@@ -94,7 +94,7 @@ func TestSeeds(t *testing.T) {
 		from, to = uint64(*seed), uint64(*seed)
 	}
 	t.Logf("seeds %d to %d; again with: go test ./chaos/sim -run TestSeeds -base %d -seeds %d", from, to, *base, *seeds)
-	saw, cells, gated, steps := lives(t, from, to)
+	saw, cells, gated, steps := play(t, from, to)
 	if *seed > 0 {
 		t.Logf("saw %v", saw)
 		return
@@ -103,7 +103,7 @@ func TestSeeds(t *testing.T) {
 	// never occurs in many times as many runs is missing.
 	for n := 1; n <= extra && len(missing(saw, cells, gated)) > 0; n++ {
 		t.Logf("more runs, until these occur: %s", strings.Join(missing(saw, cells, gated), "; "))
-		more, moreCells, moreGated, moreSteps := lives(t, to+1, to+uint64(*seeds))
+		more, moreCells, moreGated, moreSteps := play(t, to+1, to+uint64(*seeds))
 		to += uint64(*seeds)
 		add(saw, more)
 		add(cells, moreCells)
@@ -129,15 +129,15 @@ func TestSeeds(t *testing.T) {
 	if part := filled(t, "evidence: sim.cells = ", sim.Cells(), cells, enough); part < 50 {
 		t.Errorf("%d of a hundred cells are filled: less than half", part)
 	}
-	filled(t, "evidence: sim.gate = ", sim.GateCells(), gated, gateEnough)
+	filled(t, "evidence: sim.admission = ", sim.GateCells(), gated, gateEnough)
 	faults := map[string]bool{}
 	for _, p := range sim.Probes() {
 		faults[p.Fault] = true
 	}
-	t.Logf("evidence: sim.lives = %d, of seeds behind %d", to-from+1, *base)
-	t.Logf("evidence: trace.steps = all %d of them", steps)
-	t.Logf("evidence: sim.faults = %d, each seen to matter", len(faults))
-	t.Logf("evidence: sim.probes = %d, none without a hit; the rarest %d times", len(sim.Probes()), least)
+	t.Logf("evidence: sim.runs = %d, with seeds after %d", to-from+1, *base)
+	t.Logf("evidence: trace.steps = all %d", steps)
+	t.Logf("evidence: sim.faults = %d, each with an effect", len(faults))
+	t.Logf("evidence: sim.probes = %d, each hit at least %d times", len(sim.Probes()), least)
 }
 
 // demanded reports whether so many runs must see p.
@@ -155,9 +155,9 @@ func missing(saw map[string]int, cells map[sim.Cell]int, gated map[sim.GateCell]
 }
 
 // empty returns the cells that that many runs must reach, and that these did not.
-func empty[C cell](all []C, seen map[C]int, lives int) (names []string) {
+func empty[C cell](all []C, seen map[C]int, runs int) (names []string) {
 	for _, c := range all {
-		if c.Never() == "" && seen[c] == 0 && *seeds >= lives {
+		if c.Never() == "" && !c.Rare() && seen[c] == 0 && *seeds >= runs {
 			names = append(names, c.String())
 		}
 	}
@@ -175,11 +175,12 @@ type cell interface {
 	comparable
 	String() string
 	Never() string
+	Rare() bool
 }
 
 // filled checks that each reachable cell occurred, in as many runs as that takes, and no
 // unreachable one. It returns the percentage, and logs it after of.
-func filled[C cell](t *testing.T, of string, all []C, seen map[C]int, lives int) (part int) {
+func filled[C cell](t *testing.T, of string, all []C, seen map[C]int, runs int) (part int) {
 	t.Helper()
 	whole, filled, least := 0, 0, 1<<30
 	for _, c := range all {
@@ -190,12 +191,15 @@ func filled[C cell](t *testing.T, of string, all []C, seen map[C]int, lives int)
 			}
 			continue
 		}
+		if c.Rare() {
+			continue
+		}
 		if whole, least = whole+1, min(least, n); n > 0 {
 			filled++
-		} else if *seeds >= lives {
+		} else if *seeds >= runs {
 			t.Errorf("%v never occurred", c)
 		}
 	}
-	t.Logf("%s%d of %d that can be; the rarest %d times", of, filled, whole, least)
+	t.Logf("%s%d of the %d possible cells; the rarest occurred %d times", of, filled, whole, least)
 	return 100 * filled / whole
 }

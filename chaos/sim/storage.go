@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"macronode/core/command"
@@ -15,7 +16,7 @@ import (
 
 // A run with storage has clients of objects beside those of money. Their tenant is another one, so that
 // the certificate of the wallet does not see their payments. The contents are a few addresses with fixed
-// sizes; their files are not simulated.
+// sizes. In some runs they have files: see files.go.
 const (
 	storageTenant types.Tenant = 2
 	storageKey    types.KeyID  = 300
@@ -31,29 +32,45 @@ var issueAmounts = [...]uint64{3, 3, 4, 30}
 
 // storageLimits are small, so that each of them is reached.
 var storageLimits = storage.Limits{Objects: 5, Holdings: 5, Buckets: 3, Uploads: 3, Parts: 4, UploadTTL: 20 * time.Second,
-	TenantBuckets: 2, TenantUploads: 2, TenantParts: 3,
+	TenantParts: 3, // buckets and uploads have no limit of a tenant: it leaves room
 	TenantQuota: storage.Usage{Bytes: 8 << 20, Objects: 5}, BucketQuota: storage.Usage{Bytes: 5 << 20, Objects: 3}}
 
-// contents are the contents of objects, by their addresses as text.
-var contents, contentSizes = func() (texts []string, sizes map[string]uint64) {
-	sizes = map[string]uint64{}
-	for i, size := range []uint64{10, 1 << 19, 1 << 20, 1<<20 + 1, 2 << 20, 3 << 20} {
-		text := addressOf(i).String()
-		texts, sizes[text] = append(texts, text), size
-	}
-	return texts, sizes
-}()
-
-func addressOf(content int) (a storage.Address) {
-	a[0], a[31] = byte(content+1), 7
-	return a
+// A contentSet has the contents of a run.
+type contentSet struct {
+	texts     []string // of their addresses
+	addresses []storage.Address
+	sizes     map[string]uint64
 }
 
-func sizeOf(content string) uint64 { return contentSizes[content] }
+// add adds a content.
+func (c *contentSet) add(a storage.Address, size uint64) {
+	if c.sizes == nil {
+		c.sizes = map[string]uint64{}
+	}
+	c.texts, c.addresses = append(c.texts, a.String()), append(c.addresses, a)
+	c.sizes[a.String()] = size
+}
+
+func (c *contentSet) addressOf(text string) storage.Address {
+	return c.addresses[slices.Index(c.texts, text)]
+}
+
+func (c *contentSet) sizeOf(text string) uint64 { return c.sizes[text] }
+
+// plainContents are those of objects without files.
+var plainContents = func() (c contentSet) {
+	for i, size := range []uint64{10, 1 << 19, 1 << 20, 1<<20 + 1, 2 << 20, 3 << 20} {
+		c.add(storage.Address{0: byte(i + 1), 31: 7}, size)
+	}
+	return c
+}()
 
 // storageWorld is the part of a run that concerns storage.
 type storageWorld struct {
 	price    uint64 // minor units for each started MiB; 0: objects are free
+	limits   storage.Limits
+	contents *contentSet
+	files    *fileWorld // nil: objects have no files
 	oracle   *storageOracle
 	clients  []*storageClient
 	enter    []event.Event // submitted, not stepped
@@ -78,7 +95,7 @@ func (w *World) beginStorage() {
 	if w.odds.storage == 0 {
 		return
 	}
-	s := &storageWorld{sent: map[types.Ticket]*storageAttempt{}, attempts: map[types.Ticket]*storageAttempt{}, acked: map[types.Position]string{}}
+	s := &storageWorld{limits: storageLimits, contents: &plainContents, sent: map[types.Ticket]*storageAttempt{}, attempts: map[types.Ticket]*storageAttempt{}, acked: map[types.Position]string{}}
 	if w.odds.storage == storagePaid {
 		s.price = 1
 		w.config.Price = flow.Price{PerMiB: s.price, Asset: "EUR/2", Payer: payer, Beneficiary: beneficiary, HoldTTL: holdTTL}
@@ -87,9 +104,10 @@ func (w *World) beginStorage() {
 		s.clients = append(s.clients, &storageClient{number: i})
 	}
 	w.storage, w.planes = s, append(w.planes, s)
+	w.beginFiles()
 	s.oracle = newStorageOracle(w)
 	l := &w.limits
-	l.Planes = []plane.Spec{storage.Spec(storageLimits)}
+	l.Planes = []plane.Spec{storage.Spec(s.limits)}
 	l.Ledger.Accounts, l.Ledger.Holdings, l.Ledger.Assets, l.Ledger.Holds = l.Ledger.Accounts+2, l.Ledger.Holdings+2, l.Ledger.Assets+1, l.Ledger.Holds+3
 	w.config.State = w.limits
 	w.audit = newAudit(l.Ledger)
@@ -110,6 +128,9 @@ func (s *storageWorld) unanswered() int          { return len(s.sent) }
 func (s *storageWorld) move(w *World) {
 	if !s.hasKey {
 		w.createStorageKey()
+		return
+	}
+	if s.files != nil && s.files.moves(w) {
 		return
 	}
 	s.clients[w.c.Choose("storage/client", len(s.clients))].move(w)
@@ -139,6 +160,7 @@ func (s *storageWorld) stepped(w *World, in event.Event, body []byte) {
 	if len(body) == 0 {
 		return
 	}
+	file := a.file(s.oracle)
 	of, at := s.oracle.frame(body)
 	switch {
 	case of == nil:
@@ -150,8 +172,22 @@ func (s *storageWorld) stepped(w *World, in event.Event, body []byte) {
 		if why := a.ask.asksFor(of); why != "" {
 			w.fail("storage-records-another", "%v: %s", at, why)
 		}
+		if file != 0 && of.file != file {
+			w.fail("storage-file", "%v: %s is in file %d, want %d", at, of.text(), of.file, file)
+		}
 		a.recorded = at
 	}
+}
+
+// file returns which file the content of an attempt with an upload is in afterwards: the one that it has, unless that is to be replaced.
+func (a *storageAttempt) file(o *storageOracle) uint64 {
+	if a == nil || a.upload == nil {
+		return 0
+	}
+	if was := o.files[a.ask.content]; was != 0 && !a.upload.replaces {
+		return was
+	}
+	return uint64(a.upload.file)
 }
 
 // expects predicts what becomes of a.
@@ -180,7 +216,11 @@ func (o *storageOracle) expects(w *World, a *storageAttempt) {
 
 // crashed forgets what the last process had not answered.
 func (s *storageWorld) crashed(w *World) {
+	if s.files != nil {
+		s.files.crashed()
+	}
 	for _, c := range s.clients {
+		c.upload = nil
 		if c.out != 0 {
 			c.unknown()
 		} else if c.hold != (types.TxID{}) && !c.cancels {
@@ -211,6 +251,9 @@ func (s *storageWorld) recovers(w *World, st *state.State, frames []record.Seale
 
 // certify compares the durable state at the end of a run with the model.
 func (s *storageWorld) certify(w *World) {
+	if s.files != nil {
+		s.files.certify(w)
+	}
 	st := state.New(w.limits, 1)
 	for i := range w.testified.frames {
 		if err := st.Fold(w.testified.frames[i].Body, nil); err != nil {

@@ -61,6 +61,7 @@ type storageClient struct {
 	hold    types.TxID   // of the price; zero: nothing is reserved
 	funds   uint64       // of the issue
 	cancels bool         // the put failed: the hold must be released
+	upload  *fileUpload  // of the content, if objects have files
 }
 
 // A storageAttempt is one submitted command.
@@ -71,6 +72,7 @@ type storageAttempt struct {
 	paid     bool
 	hold     types.TxID
 	size     uint64        // of the object
+	upload   *fileUpload   // of its content; nil: there are no files, or none is needed
 	want     event.Problem // what the oracle predicts
 	late     bool          // the hold was not active any more when it was decided
 	replaces bool          // the name had another content
@@ -84,6 +86,7 @@ func (c *storageClient) move(w *World) {
 		w.late = append(w.late, event.Cancel{Ticket: c.out})
 		w.promise.left[c.out] = true
 		delete(w.storage.sent, c.out)
+		c.upload = nil // it ends with the command
 		c.unknown()
 		c.out = 0
 	case c.out != 0:
@@ -103,6 +106,8 @@ func (c *storageClient) move(w *World) {
 // ends ends a request. A hold that is left expires.
 func (c *storageClient) ends() {
 	c.want, c.doubts, c.key, c.hold, c.cancels = nil, false, "", types.TxID{}, false
+	c.upload.drop()
+	c.upload = nil
 }
 
 // unknown notes that the outcome of the current attempt is unknown. A hold may be used.
@@ -116,7 +121,7 @@ func (c *storageClient) unknown() {
 func (c *storageClient) wish(w *World) *storageAsk {
 	s := w.storage
 	a := &storageAsk{bucket: storageBuckets[[...]int{0, 1, 0, 1, 0, 1, 0, 2}[w.c.Choose("storage/bucket", 8)]], name: storageNames[w.c.Choose("storage/name", 4)%3],
-		content: contents[w.c.Choose("storage/content", len(contents))]}
+		content: s.contents.texts[w.c.Choose("storage/content", len(s.contents.texts))]}
 	what := w.c.Choose("storage/what", 20)
 	if exists := w.fol.HasBucket(storageTenant, storage.Bucket(a.bucket).ID); !exists && what > 2 {
 		what = 9
@@ -138,7 +143,7 @@ func (c *storageClient) wish(w *World) *storageAsk {
 	case what < 9:
 		a.kind, a.content = askDelete, ""
 		if w.c.Choose("storage/native", 3) == 1 {
-			a.name = contents[w.c.Choose("storage/content", len(contents))]
+			a.name = s.contents.texts[w.c.Choose("storage/content", len(s.contents.texts))]
 		}
 	case what < 11:
 		a.kind, a.name, a.content = askCreateBucket, "", ""
@@ -196,7 +201,7 @@ func (c *storageClient) next(w *World) storageStep {
 		return stepCommand
 	}
 	b := w.fol.Balance(storageTenant, []byte(payer), []byte("EUR/2"))
-	if b.Available.Less(types.MinorUnits(w.storage.priceOf(sizeOf(a.content)))) && w.c.Choose("storage/poor", 4) != 1 {
+	if b.Available.Less(types.MinorUnits(w.storage.priceOf(w.storage.contents.sizeOf(a.content)))) && w.c.Choose("storage/poor", 4) != 1 {
 		return stepIssue
 	}
 	return stepReserve
@@ -209,7 +214,12 @@ func (c *storageClient) ask(w *World) {
 		c.ends()
 		return
 	}
-	a := &storageAttempt{client: c, step: c.next(w), size: sizeOf(c.want.content)}
+	a := &storageAttempt{client: c, step: c.next(w), size: s.contents.sizeOf(c.want.content)}
+	if a.step == stepCommand && s.files != nil && c.want.needsFile() {
+		if a.upload = s.files.uploads(w, c); a.upload == nil {
+			return
+		}
+	}
 	if c.step = a.step; c.key == "" && (a.step != stepCommand || c.want.keyed) {
 		s.serial++
 		c.key = fmt.Sprintf("s%d", s.serial)
@@ -225,7 +235,7 @@ func (c *storageClient) ask(w *World) {
 		r.Seal(nil)
 		in = r
 	case stepReserve:
-		in = &event.Execute{Command: &flow.Reserve{Header: head, Size: sizeOf(c.want.content)}}
+		in = &event.Execute{Command: &flow.Reserve{Header: head, Size: a.size}}
 	case stepCancel:
 		in = &event.Execute{Command: &flow.Cancel{Header: head, Hold: c.hold}}
 	case stepCommand:
@@ -253,20 +263,23 @@ func (c *storageClient) command(w *World, h command.Header, at *storageAttempt) 
 	a, s := at.ask, w.storage
 	bucket, object, upload := storage.Bucket(a.bucket), storage.ObjectName(a.name), storage.UploadID(a.upload)
 	address, size := storage.Address{}, uint64(0)
-	if i := slices.Index(contents, a.content); i >= 0 {
-		address, size = addressOf(i), sizeOf(a.content)
+	if i := slices.Index(s.contents.texts, a.content); i >= 0 {
+		address, size = s.contents.addresses[i], s.contents.sizeOf(a.content)
 	}
 	s.file++
-	file := s.file
+	file, replace := s.file, false
+	if at.upload != nil {
+		file, replace = at.upload.file, at.upload.replaces
+	}
 	if a.copied {
 		file = 0
 	}
-	native := slices.Contains(contents, a.name)
+	native := slices.Contains(s.contents.texts, a.name)
 	switch a.kind {
 	case askDelete:
 		d := &storage.Delete{Header: h, Bucket: bucket, Name: object}
-		if i := slices.Index(contents, a.name); i >= 0 {
-			d.Name, d.Address = types.Name{}, addressOf(i)
+		if i := slices.Index(s.contents.texts, a.name); i >= 0 {
+			d.Name, d.Address = types.Name{}, s.contents.addresses[i]
 		}
 		d.Seal()
 		return d
@@ -277,12 +290,12 @@ func (c *storageClient) command(w *World, h command.Header, at *storageAttempt) 
 	case askBegin:
 		return &storage.BeginUpload{Header: h, Bucket: bucket, Name: object}
 	case askPart:
-		return &storage.PutPart{Header: h, Bucket: bucket, Name: object, Upload: upload, Number: a.number, Address: address, Size: size, File: file}
+		return &storage.PutPart{Header: h, Bucket: bucket, Name: object, Upload: upload, Number: a.number, Address: address, Size: size, File: file, Replace: replace}
 	case askAbort:
 		return &storage.AbortUpload{Header: h, Bucket: bucket, Name: object, Upload: upload}
 	case askPut, askPutNamed:
 	}
-	put := storage.Put{Header: h, Bucket: bucket, Name: object, Address: address, Size: size, File: file, Upload: upload, Revision: a.revision,
+	put := storage.Put{Header: h, Bucket: bucket, Name: object, Address: address, Size: size, File: file, Replace: replace, Upload: upload, Revision: a.revision,
 		Match: storage.Match{Absent: a.absent, At: a.match}}
 	if native {
 		put.Name = types.Name{}

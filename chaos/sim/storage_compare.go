@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"macronode/core/digest"
 	"macronode/core/state"
 	"macronode/core/storage"
@@ -29,7 +31,7 @@ func (o *storageOracle) compare(w *World, st *state.State) {
 		if has := o.model.HasBucket(bucketNamed(bucket)); has != p.HasBucket(storageTenant, id) {
 			w.fail("storage-state", "bucket %s exists: %v, want %v", bucket, !has, has)
 		}
-		for _, name := range append(storageNames[:], contents...) {
+		for _, name := range slices.Concat(storageNames[:], o.w.storage.contents.texts) {
 			want, held := o.model.Entry(meaning.Name{Bucket: bucketNamed(bucket), Object: name})
 			e, has := p.Entry(storageTenant, id, storage.ObjectName(name).ID)
 			if held != has || held && (want.Content != e.Address.String() || want.Put != numberOf(e.At)) {
@@ -38,8 +40,8 @@ func (o *storageOracle) compare(w *World, st *state.State) {
 		}
 	}
 	o.compareUsage(p, "", types.NameHash{})
-	for i, content := range contents {
-		object, has := p.Find(addressOf(i))
+	for i, content := range o.w.storage.contents.texts {
+		object, has := p.Find(o.w.storage.contents.addresses[i])
 		if file := o.files[content]; uint64(object.File) != file || has != (file > 0) {
 			w.fail("storage-state", "content %.9s is in file %d, want %d", content, object.File, file)
 		}

@@ -29,11 +29,11 @@ type openHold struct {
 }
 
 func newStorageOracle(w *World) *storageOracle {
-	l := storageLimits
+	l := w.storage.limits
 	return &storageOracle{w: w, files: map[string]uint64{}, recorded: map[types.Position]string{}, holds: map[types.Position]openHold{},
 		model: meaning.New(meaning.Limits{Objects: l.Objects, Entries: l.Holdings, Buckets: l.Buckets, Uploads: l.Uploads, Parts: l.Parts,
 			TenantBuckets: l.TenantBuckets, TenantUploads: l.TenantUploads, TenantParts: l.TenantParts,
-			TenantBytes: l.TenantQuota.Bytes, TenantObjects: l.TenantQuota.Objects, BucketBytes: l.BucketQuota.Bytes, BucketObjects: l.BucketQuota.Objects}, sizeOf)}
+			TenantBytes: l.TenantQuota.Bytes, TenantObjects: l.TenantQuota.Objects, BucketBytes: l.BucketQuota.Bytes, BucketObjects: l.BucketQuota.Objects}, w.storage.contents.sizeOf)}
 }
 
 // number identifies a position in the model.
@@ -181,7 +181,7 @@ func (o *storageOracle) ends(now types.Time, s *storageRecord) (bucket string, g
 	bucket = u.Name.Bucket.Name
 	if s.kind == recordAborted {
 		if s.bucket == "" {
-			if o.w.Saw["an upload expires"]++; now < u.Begun+types.Time(storageLimits.UploadTTL.Milliseconds()) {
+			if o.w.Saw["an upload expires"]++; now < u.Begun+types.Time(o.w.storage.limits.UploadTTL.Milliseconds()) {
 				return bucket, meaning.Stale
 			}
 		}
@@ -211,7 +211,7 @@ func (o *storageOracle) agreesWith(at types.Position, s *storageRecord, bucket s
 		o.w.fail("storage-usage", "%v: %s: the record says %v and %v, the sums are %v and %v", at, s.text(), s.tenantUsage, s.bucketed, all, one)
 	}
 	if s.isPut() || s.kind == recordPartPut {
-		if was, known := o.files[s.content]; known && was != s.file || s.file == 0 || s.size != sizeOf(s.content) {
+		if was, known := o.files[s.content]; known && was != s.file && o.w.storage.files == nil || s.file == 0 || s.size != o.w.storage.contents.sizeOf(s.content) {
 			o.w.fail("storage-file", "%v: %s has file %d of %d bytes, it was in file %d", at, s.text(), s.file, s.size, was)
 		}
 		o.files[s.content] = s.file

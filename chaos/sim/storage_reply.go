@@ -11,11 +11,15 @@ func (s *storageWorld) replied(w *World, r event.Reply) bool {
 		return false
 	}
 	a := s.sent[r.Ticket]
+	if s.files != nil {
+		defer s.files.answered(w, s.attempts[r.Ticket], r)
+	}
 	if a == nil { // its client has left
 		return true
 	}
 	delete(s.sent, r.Ticket)
 	a.client.out = 0
+	a.client.upload = nil
 	w.tell(clients, decider, answeredTone, "storage client %d: %s", a.client.number, answers(r))
 	if r.Problem != event.None && r.Problem != event.OutcomeUnknown && a.recorded.LSN > 0 {
 		w.fail("storage-refused-and-recorded", "%v is told, and %v was recorded: %+v", r.Problem.Code(), a.recorded, *a.ask)
@@ -75,7 +79,7 @@ func (a *storageAttempt) refused(w *World, why event.Problem) {
 		c.ends()
 	case stepReserve:
 		wrong := (why == event.PaymentRequired) != (a.want == event.PaymentRequired)
-		if wrong && why != event.DailyLimitExceeded && why != event.CapacityExceeded {
+		if wrong && why != event.DailyLimitExceeded && why.General() != event.CapacityExceeded {
 			w.fail("storage-reserve-refused", "%v is told, predicted was %q", why.Code(), a.want.Code())
 		}
 		w.note(why == event.PaymentRequired, "a reservation is refused for want of money")
@@ -86,14 +90,14 @@ func (a *storageAttempt) refused(w *World, why event.Problem) {
 		}
 		c.ends()
 	case stepCommand:
-		if why != a.want && !(why == event.PaymentRequired && a.paid && a.want == event.None) {
+		if why != a.want && !(why == event.PaymentExpired && a.paid && a.want == event.None) {
 			w.fail("storage-refusal", "%+v is refused with %v, predicted was %q", *a.ask, why.Code(), a.want.Code())
 		}
 		a.seesRefusal(w, why)
 		if gone := why == event.NotFound && a.ask.upload.LSN > 0; gone {
 			w.storage.forgets(a.ask.upload)
 		}
-		if c.cancels = a.paid && why != event.PaymentRequired; !c.cancels {
+		if c.cancels = a.paid && why != event.PaymentExpired; !c.cancels {
 			c.ends()
 		}
 	}
@@ -107,7 +111,7 @@ func (a *storageAttempt) seesRefusal(w *World, why event.Problem) {
 	w.note(why == event.PreconditionFailed && a.ask.kind == askPutNamed, "a conditional put is refused")
 	w.note(why == event.InProgress && upload, "a stale completion is refused")
 	w.note(why == event.PaymentRequired && !a.paid, "a put without a payment is refused")
-	w.note(why == event.PaymentRequired && a.paid && a.late, "a paid put comes after its hold expired")
+	w.note(why == event.PaymentExpired && a.late, "a paid put comes after its hold expired")
 }
 
 // forgets removes an upload that has ended from those that clients know.
@@ -122,6 +126,9 @@ func (s *storageWorld) forgets(id types.Position) {
 
 // insist submits what storage clients still want, without choices of new requests.
 func (s *storageWorld) insist(w *World) {
+	if s.files != nil && !s.files.tends(w) {
+		return
+	}
 	for _, c := range s.clients {
 		if c.want != nil && c.out == 0 {
 			c.ask(w)
@@ -136,5 +143,5 @@ func (s *storageWorld) busy() bool {
 			return true
 		}
 	}
-	return false
+	return s.files != nil && s.files.store == nil
 }

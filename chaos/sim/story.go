@@ -192,7 +192,9 @@ func heard(in event.Event) string {
 	case event.FrameUnreadable:
 		return "hears: a frame could not be read"
 	case event.ProviderHealth:
-		return fmt.Sprintf("providers of objects: %d have failed", in.Failed)
+		return fmt.Sprintf("providers of objects: %d have failed, copies missing %v, objects lost %v", in.Failed, in.Lacking, in.Lost)
+	case event.SegmentsArchived:
+		return fmt.Sprintf("segments were archived, and could not be: %v", in.Failed)
 	case event.ConfigReloaded:
 		return fmt.Sprintf("a configuration was read, and refused: %v", in.Failed)
 	case event.Signal:

@@ -48,6 +48,12 @@ func (w *World) pass(gone time.Duration) {
 	w.degradedBy()
 }
 
+// idles lets time pass in which nothing happens.
+func (w *World) idles(long time.Duration) {
+	w.idled += long
+	w.pass(long)
+}
+
 // degradedBy counts the node's conditions.
 func (w *World) degradedBy() {
 	_, s := w.trace.Around()

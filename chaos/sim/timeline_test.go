@@ -58,7 +58,7 @@ func TestTimelineShowsTheRun(t *testing.T) {
 // TestTimelineDoesNotChangeTheRun: recording does not change a run.
 func TestTimelineDoesNotChangeTheRun(t *testing.T) {
 	for seed := range uint64(20) {
-		quiet, answered := New(Life(seed, 200)), New(Life(seed, 200))
+		quiet, answered := New(Choices(seed, 200)), New(Choices(seed, 200))
 		answered.listen()
 		if a, b := quiet.Run(), answered.Run(); a != nil || b != nil || quiet.node.Hash() != answered.node.Hash() || quiet.disk.Ops != answered.disk.Ops {
 			t.Fatalf("seed %d: %v and %v, %v and %v, %d and %d operations", seed, a, b, quiet.node.Hash(), answered.node.Hash(), quiet.disk.Ops, answered.disk.Ops)

@@ -28,7 +28,10 @@ var troubles = [...]struct {
 		is := w.c.Choose("fault/objects", 4) // none, unreadable, unwritable, or both
 		w.step(event.ObjectFiles{Unreadable: is&1 == 1, Unwritable: is&2 == 2})
 	}},
-	{"provider", func(o *odds) *int { return &o.read }, func(w *World) { w.step(event.ProviderHealth{Failed: w.c.Choose("fault/providers", 3)}) }},
+	{"provider", func(o *odds) *int { return &o.read }, func(w *World) {
+		n := w.c.Choose("fault/providers", 3)
+		w.step(event.ProviderHealth{Failed: n, Lacking: n > 1, Lost: n > 1})
+	}},
 	{"slow", func(o *odds) *int { return &o.slow }, (*World).slow},
 	{"pause", func(o *odds) *int { return &o.pause }, (*World).pause},
 	{"drain", func(o *odds) *int { return &o.drain }, (*World).drains},
@@ -61,12 +64,18 @@ func (w *World) trouble() {
 }
 
 func (w *World) powerLoss() {
+	if w.defers {
+		return
+	}
 	w.Saw["power lost"]++
 	w.tell(disk, noLane, trouble, "the power is lost")
 	w.stops(false)
 	w.disk.Crash(w.c)
 	w.kept.Crash(w.c)
 	w.vault.disk.Crash(w.c)
+	if s := w.storage; s != nil && s.files != nil {
+		s.files.loses(w.c)
+	}
 	w.boot()
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"macronode/chaos/charges"
 	"macronode/chaos/trace"
 	"macronode/core/accounting"
 	"macronode/core/command"
@@ -36,9 +37,11 @@ type usageWorld struct {
 	reports  map[types.Position]bool        // acknowledged
 	doubted  map[usageID]bool               // events of clients that left without an answer
 	meter    *usageMeter
-	serial   int  // of events
-	hasKey   bool // the creation of the API key was acknowledged
-	asksKey  bool // it was requested from this process
+	prepaid  *prepaidWorld // nil: the tenant is postpaid
+	charger  *charger      // nil: its slices are not charged
+	serial   int           // of events
+	hasKey   bool          // the creation of the API key was acknowledged
+	asksKey  bool          // it was requested from this process
 }
 
 // beginUsage gives a run its clients that report usage, if it has any.
@@ -56,10 +59,15 @@ func (w *World) beginUsage() {
 		u.clients = append(u.clients, c)
 	}
 	w.usage, w.planes = u, append(w.planes, u)
-	u.oracle = newUsageOracle(w)
-	w.limits.Planes = append(w.limits.Planes, accounting.Spec(usageLimits))
 	w.limits.Idempotency.Keys += 16 // events are refs
 	w.limits.Idempotency.PerTenant += 8
+	if w.odds.prepaid > 0 {
+		w.beginPrepaid()
+		return
+	}
+	w.beginCharges()
+	u.oracle = newUsageOracle(w)
+	w.limits.Planes = append(w.limits.Planes, accounting.Spec(usageLimits))
 	w.config.State = w.limits
 	w.promise.begin(state.New(w.limits, 0))
 }
@@ -78,8 +86,23 @@ func (u *usageWorld) move(w *World) {
 		w.createUsageKey()
 		return
 	}
-	if i := w.c.Choose("usage/client", len(u.clients)+1); i < len(u.clients) {
+	others := 1
+	switch {
+	case u.prepaid != nil:
+		others = 7
+	case u.charger != nil:
+		others = 3
+	}
+	if i := w.c.Choose("usage/client", len(u.clients)+others); i < len(u.clients) {
 		u.clients[i].move(w)
+		return
+	}
+	if u.prepaid != nil {
+		u.prepaid.move(w)
+		return
+	}
+	if u.charger != nil && w.c.Choose("usage/charges", 3) > 0 {
+		u.charger.move(w)
 		return
 	}
 	u.meter.move(w)
@@ -94,6 +117,9 @@ func (w *World) createUsageKey() {
 	u.asksKey = true
 	in := &event.CreateKey{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant,
 		Key: event.Key{ID: usageKey, Tenant: usageTenant, Scopes: event.ScopeMeter, Label: types.NewLabel("meter")}}
+	if u.prepaid != nil || u.charger != nil {
+		in.Key.Scopes = event.AllScopes
+	}
 	w.boss(in.Ticket, in, func(r event.Reply) { u.asksKey, u.hasKey = false, r.Problem == event.None })
 }
 
@@ -114,13 +140,18 @@ func (u *usageWorld) stepped(w *World, in event.Event, body []byte) {
 		w.note(after.DegradedBy.Has(types.ClockUntrusted) && u.oracle.isDue(after.At), "usage is due while the clock is untrusted")
 	}
 	if len(body) == 0 {
+		if u.prepaid != nil {
+			u.prepaid.stepped(w, in, a, nil)
+		}
 		return
 	}
 	f := readUsage(w, body)
 	if f.report != nil || len(f.usage) > 0 {
 		u.oracle.records(w, a, &f)
 	}
-	if len(f.metered) > 0 {
+	if u.prepaid != nil {
+		u.prepaid.stepped(w, in, a, &f)
+	} else if len(f.metered) > 0 {
 		u.meter.records(w, m, &f)
 	}
 	if len(f.slices) > 0 {
@@ -137,6 +168,12 @@ func (u *usageWorld) crashed(w *World) {
 		c.out = 0
 	}
 	u.meter.crashed()
+	if u.charger != nil {
+		u.charger.starts()
+	}
+	if u.prepaid != nil {
+		u.prepaid.crashed(w)
+	}
 	u.enter, u.asksKey = nil, false
 	u.sent, u.attempts = map[types.Ticket]*usageAttempt{}, map[types.Ticket]*usageAttempt{}
 	u.oracle = u.oracle.upto(w, w.node.LSN())
@@ -158,6 +195,12 @@ func (u *usageWorld) recovers(w *World, st *state.State, _ []record.Sealed) {
 		}
 	}
 	o.compare(w, st)
+	if u.charger != nil {
+		u.charger.recovers(w, st)
+	}
+	if u.prepaid != nil {
+		u.prepaid.recovers(w, st)
+	}
 }
 
 // certify compares the durable frames and the state at the end of a run with the model: all acknowledged usage is
@@ -177,6 +220,7 @@ func (u *usageWorld) certify(w *World) {
 		w.fail("usage-fold", "the fold of all frames differs from the follower, or frames are not durable")
 	}
 	u.recovers(w, &st, w.testified.frames)
+	u.certifyCharges(w)
 	if len(slices) != len(u.oracle.slices) {
 		w.fail("usage-slices", "%d slices are in the frames, %d were sealed", len(slices), len(u.oracle.slices))
 	}
@@ -184,6 +228,24 @@ func (u *usageWorld) certify(w *World) {
 		if !u.acked[id] && !u.doubted[id] {
 			w.fail("usage-without-answer", "%v is counted, and its report was not answered", id)
 		}
+	}
+}
+
+// certifyCharges has the durable frames certified: an event is recorded once, and what is recorded is sealed once. Of a prepaid tenant the
+// chain goes from each request to its payment.
+func (u *usageWorld) certifyCharges(w *World) {
+	j := charges.New(charges.Config{Lists: priceLists[:], Payer: prepaidPayer, Beneficiary: prepaidEarner})
+	for i := range w.testified.frames {
+		if err := j.Frame(&w.testified.frames[i]); err != nil {
+			w.fail("usage-certificate", "%v", err)
+			return
+		}
+	}
+	if u.charger != nil {
+		u.charger.certify(w, j)
+	}
+	if u.prepaid != nil {
+		u.prepaid.certify(w, j)
 	}
 }
 
@@ -200,7 +262,14 @@ func (u *usageWorld) insist(w *World) {
 			c.ask(w)
 		}
 	}
+	if u.prepaid != nil {
+		u.prepaid.insist(w)
+		return
+	}
 	u.meter.record(w)
+	if u.charger != nil && u.hasKey {
+		u.charger.insist(w)
+	}
 }
 
 // busy reports whether a client has a report without an answer.
@@ -210,7 +279,7 @@ func (u *usageWorld) busy() bool {
 			return true
 		}
 	}
-	return u.meter.out != 0 || u.meter.waiting
+	return u.meter.out != 0 || u.meter.waiting || u.prepaid != nil && u.prepaid.busy() || u.charger != nil && u.hasKey && !u.charger.isDone
 }
 
 // indexUsage gives the index the events of a record.

@@ -8,6 +8,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
+	"macronode/core/flow"
 	"macronode/core/idempotency"
 	"macronode/core/types"
 	meaning "macronode/models/accounting"
@@ -69,10 +70,16 @@ type usageAttempt struct {
 	mark     types.LSN // of the index when it was read
 	indexed  bool      // the index has one of the events
 	problems []meaning.Outcome
-	counts   meaning.Counts
+	counted  meaning.Counts
 	saw      types.LSN // the last frame when it was decided
 	keys     int       // in the window of idempotency keys when it was decided
 	recorded types.Position
+
+	// Of a prepaid tenant.
+	list    int // of the prices; postpaid: none
+	terms   *flow.Terms
+	expects prepaidOutcome
+	counts  *prepaidAttempt // what the request itself counts as, in its frame
 }
 
 // move makes a report, repeats it, or leaves.
@@ -139,6 +146,9 @@ func (c *usageClient) event(w *World) usageEvent {
 	u.serial++
 	e := usageEvent{usageID: usageID{c.tenant, [...]string{"s", "t"}[u.serial%2], fmt.Sprint((u.serial + 1) / 2)}, series: [...]int{0, 1, 0, 1, 2, 2, 0, 3}[w.c.Choose("usage/series", 8)],
 		value: [...]uint64{1, 0, 7, math.MaxUint64 - 3}[w.c.Choose("usage/value", 4)]}
+	if u.prepaid != nil && e.value > 7 && w.c.Choose("usage/small", 4) > 0 {
+		e.value = 2
+	}
 	var s event.Status
 	w.node.Status(&s)
 	e.time = s.At
@@ -166,7 +176,7 @@ func (c *usageClient) ask(w *World) {
 	u := w.usage
 	var s event.Status
 	w.node.Status(&s)
-	a := &usageAttempt{client: c, events: c.want, blind: w.c.Choose("usage/blind", 12) == 1}
+	a := &usageAttempt{client: c, events: c.want, blind: w.c.Choose("usage/blind", 12) == 1, list: postpaid}
 	in := &accounting.RecordEvents{Header: w.usageHead(c)}
 	for i := range c.want {
 		e := &c.want[i]
@@ -178,7 +188,16 @@ func (c *usageClient) ask(w *World) {
 		}
 		in.Events = append(in.Events, accounting.Event{Source: e.source, ID: e.id, Series: series, Value: e.value, Time: types.Time(a.meant[i].Time), Undated: e.undated, Place: uint16(i)})
 	}
-	if err := in.Seal(); err != nil {
+	if u.prepaid != nil && c.tenant == usageTenant {
+		u.prepaid.asks(w, a, &in.Header)
+	}
+	var cmd sealedEvents = in
+	if a.terms != nil {
+		u.prepaid.serial++
+		paid := &flow.PrepaidEvents{RecordEvents: *in, Terms: a.terms, Key: flow.Key(fmt.Sprint("event-", u.prepaid.serial))}
+		cmd, in = paid, &paid.RecordEvents
+	}
+	if err := cmd.Seal(); err != nil {
 		w.fail("usage-seal", "%v", err)
 		return
 	}
@@ -190,11 +209,21 @@ func (c *usageClient) ask(w *World) {
 		})
 	}
 	a.mark, c.out = in.IndexedTo, in.Ticket
-	u.sent[c.out], u.attempts[c.out], u.enter = a, a, append(u.enter, &event.Execute{Command: in})
+	u.sent[c.out], u.attempts[c.out], u.enter = a, a, append(u.enter, &event.Execute{Command: cmd})
 	w.tell(clients, noLane, plain, "usage client %d: %d events", c.number, len(a.events))
+}
+
+// sealedEvents is a command that records events.
+type sealedEvents interface {
+	command.Command
+	Seal() error
 }
 
 // takesReserved reports whether a report needs keys of the quarter of the window that other requests have.
 func (a *usageAttempt) takesReserved(w *World) bool {
-	return 4*(a.keys+len(a.events)) > 3*w.limits.Idempotency.Keys
+	keys := a.keys + len(a.events)
+	if a.list != postpaid { // a transfer in each asset
+		keys += len(assetsOf(a.list))
+	}
+	return 4*keys > 3*w.limits.Idempotency.Keys
 }

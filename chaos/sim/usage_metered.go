@@ -130,9 +130,7 @@ func (m *usageMeter) records(w *World, a *meteredAttempt, f *usageFrame) {
 	a.recorded = f.meteredPlace
 	before, _ := w.trace.Around()
 	w.note(before.Phase == types.Draining, "metered usage is recorded while the node drains")
-	o := w.usage.oracle
-	o.book.Meter(int64(f.at), usageTenant, a.meant)
-	o.add(usageChange{lsn: f.lsn, at: f.at, place: f.meteredPlace, tenant: usageTenant, metered: a.meant})
+	w.usage.oracle.meters(f, a.meant, false)
 }
 
 func sameMetered(a, b meaning.Metered) bool {

@@ -21,6 +21,7 @@ type usageChange struct {
 	meant  []meaning.Event
 
 	metered []meaning.Metered // instead of events
+	prepaid bool
 }
 
 // usageOracle follows the frames with the reference model of accounting. It shares no code with the plane.
@@ -28,12 +29,16 @@ type usageOracle struct {
 	book     *meaning.Book
 	changes  []usageChange
 	slices   []usageSlice
+	asked    []usageAnswer
 	reported map[types.Position]bool
 	events   map[usageID]usageEvent // that are recorded
 }
 
 func newUsageOracle(w *World) *usageOracle {
 	l := usageLimits
+	if w.usage.prepaid != nil {
+		l = prepaidLimits
+	}
 	return &usageOracle{reported: map[types.Position]bool{}, events: map[usageID]usageEvent{},
 		book: &meaning.Book{Limits: meaning.Limits{Rows: l.Rows, Streams: l.Streams, TenantRows: l.TenantRow, TenantStreams: l.TenantDim, Window: l.Window.Milliseconds(),
 			Grace: l.Grace.Milliseconds(), MaxAge: accounting.MaxAge.Milliseconds(), MaxFuture: accounting.MaxFuture.Milliseconds()}}}
@@ -56,10 +61,8 @@ func (o *usageOracle) upto(w *World, last types.LSN) *usageOracle {
 		switch {
 		case c.place.LSN == 0:
 			left.book.Seal(int64(c.at), mostSliceRows)
-		case c.metered != nil:
-			left.book.Meter(int64(c.at), c.tenant, c.metered)
 		default:
-			left.book.Record(int64(c.at), c.tenant, c.meant)
+			c.makes(left.book)
 		}
 		left.add(c)
 	}
@@ -68,7 +71,33 @@ func (o *usageOracle) upto(w *World, last types.LSN) *usageOracle {
 			left.slices = append(left.slices, s)
 		}
 	}
+	for _, a := range o.asked {
+		if a.upto <= last {
+			left.asked = append(left.asked, a)
+		}
+	}
 	return left
+}
+
+// makes makes a change of usage on a book.
+func (c *usageChange) makes(b *meaning.Book) {
+	switch {
+	case c.metered != nil && c.prepaid:
+		b.MeterPrepaid(int64(c.at), c.tenant, c.metered)
+	case c.metered != nil:
+		b.Meter(int64(c.at), c.tenant, c.metered)
+	case c.prepaid:
+		b.RecordPrepaid(int64(c.at), c.tenant, c.meant)
+	default:
+		b.Record(int64(c.at), c.tenant, c.meant)
+	}
+}
+
+// meters makes the metered usage of a frame on the model.
+func (o *usageOracle) meters(f *usageFrame, meant []meaning.Metered, prepaid bool) {
+	c := usageChange{lsn: f.lsn, at: f.at, place: f.meteredPlace, tenant: usageTenant, metered: meant, prepaid: prepaid}
+	c.makes(o.book)
+	o.add(c)
 }
 
 // add notes a change that the model has made.
@@ -96,8 +125,24 @@ func (o *usageOracle) predict(w *World, a *usageAttempt) {
 	before, after := w.trace.Around()
 	a.keys = int(before.Keys)
 	copied := *o.book
-	a.problems, a.counts = copied.Record(int64(after.At), a.client.tenant, a.meant)
 	a.saw = w.node.LSN()
+	if a.list == postpaid {
+		a.problems, a.counted = copied.Record(int64(after.At), a.client.tenant, a.meant)
+		return
+	}
+	p := w.usage.prepaid
+	if a.problems, a.counted = copied.RecordPrepaid(int64(after.At), a.client.tenant, a.meant); len(a.problems) > 0 {
+		return
+	}
+	var uses []prepaidUse
+	for i, m := range a.meant {
+		if _, known := o.events[a.events[i].usageID]; !known {
+			uses = append(uses, prepaidUse{m.Dimension, m.Labels, m.Value, monthOf(windowOf(types.Time(m.Time)))})
+		}
+	}
+	if a.expects = p.last().events(a.list, p.room, after.At, uses); a.expects.problem != event.None {
+		a.problems = append(a.problems, usageOutcomes[a.expects.problem])
+	}
 }
 
 // records compares the report of a frame with the prediction, and makes it on the model.
@@ -116,12 +161,13 @@ func (o *usageOracle) records(w *World, a *usageAttempt, f *usageFrame) {
 	case a.takesReserved(w):
 		w.fail("usage-takes-reserved-keys", "%v records %d events beside %d keys of %d", f.lsn, len(a.events), a.keys, w.limits.Idempotency.Keys)
 		return
-	case *f.report != a.counts || len(f.usage) != a.counts.Recorded || f.tenant != a.client.tenant:
-		w.fail("usage-counts", "%v reports %+v with %d events, the model has %+v", f.lsn, *f.report, len(f.usage), a.counts)
+	case *f.report != a.counted || len(f.usage) != a.counted.Recorded || f.tenant != a.client.tenant:
+		w.fail("usage-counts", "%v reports %+v with %d events, the model has %+v", f.lsn, *f.report, len(f.usage), a.counted)
 		return
 	}
 	a.recorded = f.place
-	o.book.Record(int64(f.at), a.client.tenant, a.meant)
+	c := usageChange{lsn: f.lsn, at: f.at, place: f.place, tenant: a.client.tenant, events: a.events, meant: a.meant, prepaid: a.list != postpaid}
+	c.makes(o.book)
 	sum := uint64(0)
 	for i := range f.usage {
 		sum += f.usage[i].Value
@@ -134,12 +180,12 @@ func (o *usageOracle) records(w *World, a *usageAttempt, f *usageFrame) {
 	if sum != 0 {
 		w.fail("usage-counts", "%v records other values than were reported: %v", f.lsn, a.events)
 	}
-	o.add(usageChange{lsn: f.lsn, at: f.at, place: f.place, tenant: a.client.tenant, events: a.events, meant: a.meant})
-	w.note(a.counts.Late > 0, "usage comes after its window was sealed")
-	w.note(a.counts.Recorded == 0, "a report has no new event")
+	o.add(c)
+	w.note(a.counted.Late > 0, "usage comes after its window was sealed")
+	w.note(a.counted.Recorded == 0, "a report has no new event")
 	w.note(a.indexed, "an event that only the index has is reported again")
-	w.note(a.client.crashed && a.counts.Recorded == 0, "a report is repeated after a crash, and its events are there")
-	w.note(a.client.crashed && a.counts.Recorded > 0, "a report is repeated after a crash, and was lost")
+	w.note(a.client.crashed && a.counted.Recorded == 0, "a report is repeated after a crash, and its events are there")
+	w.note(a.client.crashed && a.counted.Recorded > 0, "a report is repeated after a crash, and was lost")
 }
 
 // seals compares the slices of a frame with those of the model.
@@ -180,6 +226,7 @@ type usageAt struct {
 	tenant            types.Tenant
 	dimension, labels string
 	from              int64
+	prepaid           bool
 }
 
 // compare compares a state and all slices with the events: each is counted once, in the window of its time.
@@ -191,10 +238,11 @@ func (o *usageOracle) compare(w *World, st *state.State) {
 	}
 	for _, t := range []types.Tenant{boss.Tenant, usageTenant} {
 		p.Open(t, func(r accounting.OpenRow) bool {
-			add(usageAt{t, string(r.Dimension), string(r.Labels), int64(r.Window.From)}, r.Value, int(r.Events))
+			add(usageAt{t, string(r.Dimension), string(r.Labels), int64(r.Window.From), r.Prepaid}, r.Value, int(r.Events))
 			return true
 		})
 	}
+	o.asksAgain(w)
 	heads := map[usageAt]*usageSlice{}
 	for i := range o.slices {
 		s := &o.slices[i]
@@ -208,7 +256,7 @@ func (o *usageOracle) compare(w *World, st *state.State) {
 		}
 		heads[stream] = s
 		for _, r := range s.Rows {
-			add(usageAt{s.Tenant, s.Dimension, r.Labels, s.From}, r.Value, r.Events)
+			add(usageAt{s.Tenant, s.Dimension, r.Labels, s.From, s.Prepaid}, r.Value, r.Events)
 		}
 	}
 	for stream, s := range heads { //nolint:maporder // the rule is the same for each
@@ -232,7 +280,7 @@ func (o *usageOracle) sums() map[usageAt]usageSum {
 		c := &o.changes[i]
 		for _, m := range c.metered {
 			of := min(m.Time, int64(c.at))
-			at := usageAt{c.tenant, m.Dimension, m.Labels, of - of%usageWindow.Milliseconds()}
+			at := usageAt{c.tenant, m.Dimension, m.Labels, of - of%usageWindow.Milliseconds(), c.prepaid}
 			want[at] = usageSum{want[at].value + m.Value, want[at].events + m.Events}
 		}
 		for n := range c.events {
@@ -241,7 +289,7 @@ func (o *usageOracle) sums() map[usageAt]usageSum {
 				continue
 			}
 			counted[id] = true
-			at := usageAt{id.tenant, m.Dimension, m.Labels, m.Time - m.Time%usageWindow.Milliseconds()}
+			at := usageAt{id.tenant, m.Dimension, m.Labels, m.Time - m.Time%usageWindow.Milliseconds(), c.prepaid}
 			want[at] = usageSum{want[at].value + m.Value, want[at].events + 1}
 		}
 	}

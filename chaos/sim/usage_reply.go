@@ -9,16 +9,27 @@ import (
 )
 
 var usageOutcomes = map[event.Problem]meaning.Outcome{event.EventConflict: meaning.Conflict, event.EventTooOld: meaning.TooOld, event.EventInFuture: meaning.InFuture,
-	event.UsageOverflow: meaning.Overflow, event.UsageCapacity: meaning.Capacity}
+	event.UsageOverflow: meaning.Overflow, event.UsageCapacity: meaning.Capacity,
+	// Of a prepaid tenant.
+	event.PrepaidExceeded: "insufficient funds", event.AccountFrozen: "account frozen", event.DailyLimitExceeded: "daily limit", event.AmountLimitExceeded: "limit of amounts"}
 
 // replied handles a reply to a client that reports usage; false if it is not of one.
 func (u *usageWorld) replied(w *World, r event.Reply) bool {
 	if u.attempts[r.Ticket] == nil {
+		if u.charger != nil && u.charger.replied(w, r) {
+			return true
+		}
+		if u.prepaid != nil {
+			return u.prepaid.replied(w, r)
+		}
 		return u.meter.reply(w, r)
 	}
 	a := u.sent[r.Ticket]
 	if a == nil { // its client has left
 		return true
+	}
+	if a.counts != nil && r.Counted != (a.counts.isIn && r.Problem == event.None) {
+		w.fail("prepaid-counted", "%+v: counted is %v, recorded was %v", r, r.Counted, a.counts.isIn)
 	}
 	delete(u.sent, r.Ticket)
 	c := a.client
@@ -55,7 +66,7 @@ func (a *usageAttempt) acknowledged(w *World, r event.Reply) {
 		a.client.doubts = true
 		return // the answer was not sent
 	}
-	if want := fmt.Sprintf(`{"recorded":%d,"duplicate":%d,"late":%d}`, a.counts.Recorded, a.counts.Duplicate, a.counts.Late); err != nil || status != 202 || owner != a.client.tenant || string(answer) != want {
+	if want := fmt.Sprintf(`{"recorded":%d,"duplicate":%d,"late":%d}`, a.counted.Recorded, a.counted.Duplicate, a.counted.Late); err != nil || status != 202 || owner != a.client.tenant || string(answer) != want {
 		w.fail("usage-answer", "%v is answered %d %s of tenant %d, %v; the model has %s", r.Position, status, answer, owner, err, want)
 	}
 	u.reports[r.Position] = true
@@ -70,6 +81,9 @@ func (a *usageAttempt) refused(w *World, r event.Reply) {
 	why := usageOutcomes[r.Problem]
 	if !slices.Contains(a.problems, why) {
 		w.fail("usage-refusal", "%v is refused with %v, predicted was %v", a.events, r.Problem.Code(), a.problems)
+	}
+	if a.terms != nil && lackOf(a.terms, r.Shortfall) != a.expects.lack {
+		w.fail("usage-refusal", "%v lacks %+v, predicted was %+v", a.events, r.Shortfall, a.expects.lack)
 	}
 	if !r.Problem.NeedsNoDurability() && a.saw > w.fol.Mark() {
 		w.fail("refusal-before-frame", "%v tells of %v, folded %v", r.Problem, a.saw, w.fol.Mark())

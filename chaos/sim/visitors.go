@@ -85,7 +85,10 @@ func (w *World) arrival() (in event.Admit) {
 	in = keylessArrival(1 + w.c.Choose("gate/peer", 6))
 	if goalClient := w.c.Choose("gate/who", 10); goalClient > 2 { // three tenants; the first is that of the clients
 		in.Class, in.Tenant = types.ClassAuthed, types.Tenant(1+goalClient%3)
-		if in.Key = types.KeyID(200 + in.Tenant); goalClient > 7 {
+		if in.Key = types.KeyID(200 + in.Tenant); w.clerk.known && in.Tenant == boss.Tenant && !w.clerk.ended[w.clerk.id] {
+			in.Key = w.clerk.id
+		}
+		if goalClient > 7 {
 			in.Class, in.Tenant, in.Key = types.ClassInternal, boss.Tenant, boss.ID
 		}
 	}

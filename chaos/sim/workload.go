@@ -44,12 +44,14 @@ func (c Cell) String() string {
 	return fmt.Sprintf("%v, %v: %s (%d)", c.Op, c.Class, how, c.Outcome)
 }
 
-// Cells returns all cells, from the tables of the node.
+// Cells returns all cells, from the tables of the node. The limits on rows of the wallet are one outcome.
 func Cells() (all []Cell) {
 	for op := event.Op(1); op.Known(); op++ {
 		for class := range classes {
 			for why := event.None; why == event.None || why.Known(); why++ {
-				all = append(all, Cell{op, class, why})
+				if why == why.General() {
+					all = append(all, Cell{op, class, why})
+				}
 			}
 		}
 	}
@@ -78,5 +80,5 @@ func (w *World) counts(c *client, want *event.Request, class Class, r event.Repl
 	if how == event.None {
 		how = w.audit.why[r.Position]
 	}
-	w.Cells[Cell{want.Op, class, how}]++
+	w.Cells[Cell{want.Op, class, how.General()}]++
 }

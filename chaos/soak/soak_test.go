@@ -22,24 +22,24 @@ import (
 )
 
 var (
-	length = flag.Duration("for", 20*time.Second, "how long it lives")
-	seed   = flag.Uint64("seed", 1, "of what befalls it")
+	length = flag.Duration("for", 20*time.Second, "duration of the test")
+	seed   = flag.Uint64("seed", 1, "seed of the faults")
 )
 
 // TestSoak runs several processes one after another. Each ends with a check while it is idle, and then with a
 // drain or a kill. In the end all responses of the wallet are certified.
 func TestSoak(t *testing.T) {
 	s := newSoakRun(t)
-	for began, life := time.Now(), 0; life < 3 || time.Since(began) < *length; life++ {
+	for began, run := time.Now(), 0; run < 3 || time.Since(began) < *length; run++ {
 		if s.start(); t.Failed() {
 			return
 		}
 		s.runTraffic(max(2*time.Second, *length/8))
 		s.awaitIdle()
 		if !s.end() || t.Failed() {
-			t.Fatalf("life %d (go test ./chaos/soak -seed %d -for %v)", life, *seed, *length)
+			t.Fatalf("run %d (go test ./chaos/soak -seed %d -for %v)", run, *seed, *length)
 		}
-		s.lives++
+		s.runs++
 	}
 	s.certify()
 }
@@ -56,7 +56,7 @@ type soakRun struct {
 	bound  float64 // of memory
 	first  map[string]float64
 
-	lives, changes, refused, drains int
+	runs, changes, refused, drains int
 }
 
 func newSoakRun(t *testing.T) *soakRun {
@@ -296,6 +296,6 @@ func (h *soakRun) certify() {
 	if whole == 0 || problems == 0 || cut == 0 || h.changes == 0 || sure.Writes != answers || answers == 0 {
 		h.t.Errorf("%d whole, %d told, %d cut, %d changes, %d answers, %+v", whole, problems, cut, h.changes, answers, sure)
 	}
-	h.t.Logf("evidence: soak.lives = %d in %v, %d drained, %d changes of which %d refused; %d answers whole, %d problems, %d given up or cut; %d answers of money certified",
-		h.lives, *length, h.drains, h.changes, h.refused, whole, problems, cut, answers)
+	h.t.Logf("evidence: soak.runs = %d in %v, %d drained; %d configuration changes, %d of them rejected; %d complete responses, %d problems, %d aborted or cut; %d wallet responses certified",
+		h.runs, *length, h.drains, h.changes, h.refused, whole, problems, cut, answers)
 }

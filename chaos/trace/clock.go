@@ -72,6 +72,9 @@ func (c *clockState) step(after *View, s *Step) error {
 		return broken(c.rule(&was, got, doubts), "%s: from %v, after %v, at %v of %v: doubted %v; want %v, %v",
 			c.became, was.at, c.gone, got, wall, doubts, c.at, c.doubted)
 	}
+	if ahead := after.DegradedBy.Has(types.ClockAhead); ahead != (after.Offset < -10*time.Second) {
+		return broken("Read", "ahead: %v, and the offset is %v", ahead, after.Offset)
+	}
 	if len(s.Frame) == 0 {
 		return nil
 	}

@@ -20,6 +20,7 @@ type gateRequest struct {
 	flow         types.Flow
 	cost         int64
 	since, until types.Instant
+	got          types.Instant // when it got its permit
 	end          types.Instant
 	in           event.Admit // the request as it arrived
 	part         uint64      // bytes charged to it
@@ -32,6 +33,7 @@ type gateRequest struct {
 	later        uint16 // bit i: rule i+1 changed after the arrival, and has not charged the old part
 	old          uint64 // charged before the last change
 	oldPaced     uint64 // part of paced that was charged before the last change
+	keyEnded     bool   // it lost its permit because its key ended, or would have
 }
 
 // gate checks Admission and DRR: admission, the order of turns, and quotas. Every decision is
@@ -51,6 +53,8 @@ type gate struct {
 	begun      bool              // the drain has begun
 	report     event.DrainReport // of the drain, without the requests that are in progress when it ends
 	expected   []event.Decision  // the expected decisions in order
+	keys       map[types.KeyID]*grant
+	at         types.Time // of the step
 	note       func(what string)
 }
 
@@ -84,7 +88,7 @@ func (d *gate) expectRejection(slot uint32, why event.RejectReason, now types.In
 }
 
 func (d *gate) step(before, after *View, s *Step) error {
-	d.expected, d.begun = d.expected[:0], rankOf(after.Phase).begun()
+	d.expected, d.begun, d.at = d.expected[:0], rankOf(after.Phase).begun(), after.At
 	now := s.Now.Mono
 	switch in := s.In.(type) { //nolint:gochecksumtype // the others admit no request
 	case *event.Admit:
@@ -101,7 +105,16 @@ func (d *gate) step(before, after *View, s *Step) error {
 		if after.PolicyVersion == in.Policy.Version && before.PolicyVersion != in.Policy.Version {
 			d.applyPolicy(now, &in.Policy)
 		}
+	case *event.RevokeKey:
+		if len(s.Frame) > 0 {
+			d.endKeys(now)
+		}
+	case *event.CreateKey:
+		if len(s.Frame) > 0 && in.Key.Bootstrap {
+			d.endKeys(now)
+		}
 	case event.Tick:
+		d.endKeys(now)
 		d.expire(now)
 		d.grantPermits(now)
 	}
@@ -131,6 +144,12 @@ func (d *gate) find(t types.Ticket) int {
 		}
 	}
 	return -1
+}
+
+// admitted reports whether the request of a ticket was admitted and is not finished.
+func (d *gate) admitted(t types.Ticket) bool {
+	i := d.find(t)
+	return i >= 0 && d.requests[i].at != "queued"
 }
 
 func (d *gate) count(which func(*gateRequest) bool) (n int) {
@@ -256,14 +275,19 @@ func (d *gate) admitNext(now types.Instant, f types.Facet) {
 	slot, _ := d.queues[f].Next()
 	for i := range d.requests {
 		if g := &d.requests[i]; g.ticket.Slot() == slot {
-			g.at, g.until, g.paced = "out", g.end.Add(d.limits.Grace), g.part
-			v := event.Decision{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.quotaState.spends(now, g.part, inAll), Bytes: d.limits.Quantum}
-			if d.quotaState.byBytes(&g.in) {
-				v.Bytes = g.part
-			}
-			d.expected = append(d.expected, v)
+			d.grant(now, g)
 		}
 	}
+}
+
+// grant gives a request a permit.
+func (d *gate) grant(now types.Instant, g *gateRequest) {
+	g.at, g.until, g.paced, g.got = "out", g.end.Add(d.limits.Grace), g.part, now
+	v := event.Decision{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.quotaState.spends(now, g.part, inAll), Bytes: d.limits.Quantum}
+	if d.quotaState.byBytes(&g.in) {
+		v.Bytes = g.part
+	}
+	d.expected = append(d.expected, v)
 }
 
 // finish is Settle: an unknown ticket changes nothing.
@@ -311,6 +335,9 @@ func (d *gate) expire(now types.Instant) {
 		}
 		if g := &d.requests[first]; g.at == "out" {
 			d.resumes(now, g)
+			continue
+		}
+		if d.waitsOn(now, &d.requests[first]) {
 			continue
 		}
 		g := d.requests[first]

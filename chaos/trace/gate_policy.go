@@ -42,7 +42,7 @@ func (d *gate) partLimits(weights [types.NumClasses]uint64, quantum uint64) {
 // applyPolicy applies a policy: running requests continue, and waiting requests of unserved classes
 // are rejected.
 func (d *gate) applyPolicy(now types.Instant, g *event.Policy) {
-	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.MaxWait, slices.Clone(g.Routes), g.MaxPacingDelay
+	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.GiveWay, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.MaxWait, g.GiveWayAfter, slices.Clone(g.Routes), g.MaxPacingDelay
 	for f, of := range g.Facets {
 		if d.queued(types.Facet(f)) > of.Queue {
 			d.note("more wait than a change has room for")

@@ -18,6 +18,8 @@ func withoutQuotaState(v event.Decision) event.Decision {
 		v.Problem = event.Unavailable
 	case v.Reason == event.RejectQuotaExceeded, v.Reason == event.RejectPacingTimeout:
 		v.Problem = event.RateLimited
+	case v.Reason == event.RejectKeyEnded:
+		v.Problem = event.Unauthorized
 	}
 	return v
 }
@@ -32,6 +34,9 @@ func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
 	switch most := d.limits.Routes; {
 	case !before.Reads:
 		return event.RejectNotServing
+	case d.keyEnded(in.Key):
+		d.note("a request comes, and its key has just ended")
+		return event.RejectKeyEnded
 	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
 		if d.count(func(g *gateRequest) bool { return g.route == int(in.Route) && g.at == "lost" }) > 0 {
 			d.note("a route is full of requests with reclaimed permits")
@@ -45,14 +50,17 @@ func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
 		return event.RejectClassLimit
 	case waits(func(g *gateRequest) bool { return g.flow == flow }) >= f.PerFlow:
 		return event.RejectFlowLimit
-	case in.Facet == types.Streams && in.Class == types.ClassAnon && !d.leavesPermits(f, flow):
-		d.note("a peer without a key would hold more streams than are left for others")
+	case in.Class == types.ClassAnon && waits(func(g *gateRequest) bool { return g.flow == flow }) > f.PerClass[in.Class]-waits(func(g *gateRequest) bool { return g.flow.Class == in.Class }):
+		d.note("a peer without a key would have more in the queue than places are left")
+		return event.RejectFlowLimit
+	case in.Facet == types.Streams && in.Class != types.ClassInternal && !d.leavesPermits(f, flow):
+		d.note("a tenant or peer would hold more streams than are left for others")
 		return event.RejectFlowLimit
 	}
 	return event.Admitted
 }
 
-// leavesPermits reports whether a peer without a key holds no stream, or fewer than are left for callers without a key.
+// leavesPermits reports whether a flow holds no stream, or fewer than are left for its class.
 func (d *gate) leavesPermits(of *admission.Facet, flow types.Flow) bool {
 	held := 0
 	var uses [types.NumClasses]int
@@ -64,7 +72,7 @@ func (d *gate) leavesPermits(of *admission.Facet, flow types.Flow) bool {
 		if g.flow == flow {
 			held++
 		}
-		if g.at == "queued" && g.flow.Class != types.ClassAnon {
+		if g.at == "queued" && g.flow.Class != flow.Class {
 			continue // it may never get a permit
 		}
 		for c := range g.flow.Class + 1 {
@@ -72,7 +80,7 @@ func (d *gate) leavesPermits(of *admission.Facet, flow types.Flow) bool {
 		}
 	}
 	left := of.Permits - uses[0]
-	for c, most := range of.ClassPermits {
+	for c, most := range of.ClassPermits[:flow.Class+1] {
 		if most > 0 {
 			left = min(left, most-uses[c])
 		}

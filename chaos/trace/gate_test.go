@@ -21,7 +21,7 @@ const places = 16
 // query facet.
 func smallGate() admission.Limits {
 	l := admission.Limits{Places: places, Quantum: 4 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512,
-		Wait: 25 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2}}
+		Wait: 25 * time.Millisecond, GiveWay: 30 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2}}
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: 2, Queue: 5, PerClass: [types.NumClasses]int{3, 3, 3}, PerFlow: 2}
 	}
@@ -46,11 +46,13 @@ func quotas() []quota.Rule {
 // arrival draws a request.
 func (g *rig) arrival() *event.Admit {
 	in := &event.Admit{Class: types.Class(g.r.IntN(3)), Facet: types.Facet(g.r.IntN(2)), Route: uint16([]int{0, 0, 0, 0, 1, 2, 2, 3}[g.r.IntN(8)]),
-		DeclaredBytes: []int64{-1, 100, 3000, 9000}[g.r.IntN(4)], ResponseEstimate: 100, TimeLeft: time.Duration(1+g.r.IntN(150)) * time.Millisecond}
+		DeclaredBytes: []int64{-1, 100, 3000, 9000}[g.r.IntN(4)], ResponseEstimate: 100, TimeLeft: time.Duration((1+g.r.IntN(150))*(1+g.r.IntN(3))) * time.Millisecond}
 	in.Peer[7] = byte(g.r.IntN(4))
 	if in.Class != types.ClassAnon {
 		in.Tenant = types.Tenant(1 + g.r.IntN(2))
-		in.Key = types.KeyID(in.Tenant)
+		if in.Key = types.KeyID(in.Tenant); in.Tenant == 1 && len(g.others) > 0 && g.r.IntN(2) == 0 {
+			in.Key = g.others[g.r.IntN(len(g.others))]
+		}
 	}
 	return in
 }
@@ -213,7 +215,11 @@ func unlet() map[string]illegal {
 			}
 			return ok
 		}},
-		"a wrong waiting time": {"OneVerdict", got(event.RejectQueueTimeout, func(v *event.Decision) { v.Waited++ })},
+		"gives way, and keeps its permit": {"PermitsExact", func(_, v *trace.View, s *trace.Step) bool {
+			return verdict(s, why(event.RejectGaveWay), func(*event.Decision) { v.Permits[types.FacetWallet]++ })
+		}},
+		"another one gives way": {"InTurn", got(event.RejectGaveWay, func(v *event.Decision) { v.Ticket++ })},
+		"a wrong waiting time":  {"OneVerdict", got(event.RejectQueueTimeout, func(v *event.Decision) { v.Waited++ })},
 		"a permit that is nowhere": {"PermitsExact", func(_, v *trace.View, s *trace.Step) bool {
 			ok := isA[*event.Finish](s) && v.Permits[types.FacetQuery] > 0
 			if ok {

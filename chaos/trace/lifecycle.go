@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/lifecycle/drain"
@@ -47,6 +48,7 @@ const (
 // life has the variables of Drain that no view shows.
 type life struct {
 	times   drain.Times
+	window  int           // the most idempotency keys and refs in memory
 	until   types.Instant // the deadline of the phase
 	started bool
 	http    listener
@@ -56,7 +58,7 @@ type life struct {
 }
 
 func newLife(c node.Config) life {
-	return life{times: c.Drain, aboard: map[types.Ticket]types.LSN{}}
+	return life{times: c.Drain, window: c.State.Idempotency.Keys, aboard: map[types.Ticket]types.LSN{}}
 }
 
 func (l *life) step(before, after *View, s *Step) error {
@@ -97,6 +99,8 @@ func changes(in event.Event) (met, ailing types.Conditions) {
 		return 0, 1 << types.JournalFailed
 	case event.DiskFree:
 		return 0, 1 << types.DiskFull
+	case event.SegmentsArchived:
+		return 0, 1 << types.ArchiveFailed
 	case event.ConfigReloaded:
 		return 0, 1 << types.ConfigRejected
 	case event.ObjectFiles:
@@ -104,7 +108,7 @@ func changes(in event.Event) (met, ailing types.Conditions) {
 	case event.FrameUnreadable:
 		return 0, 1 << types.JournalDamaged
 	case event.ProviderHealth:
-		return 0, 1 << types.ProviderFailed
+		return 0, 1<<types.ProviderFailed | 1<<types.CopiesMissing | 1<<types.ObjectsLost
 	case event.HealthChecked, *event.ApplyPolicy:
 		return 0, 1 << types.NoEndpoint
 	case event.Tick:
@@ -113,7 +117,7 @@ func changes(in event.Event) (met, ailing types.Conditions) {
 	return 0, 0
 }
 
-const anyStep = types.Conditions(1)<<types.ClockUntrusted | 1<<types.IndexBehind | 1<<types.CrashLoop | 1<<types.CircuitOpen
+const anyStep = types.Conditions(1)<<types.ClockUntrusted | 1<<types.ClockAhead | 1<<types.IndexBehind | 1<<types.CrashLoop | 1<<types.CircuitOpen
 
 // needs is Meet, Up, Die, Ended, Late, and the effect of any step on conditions.
 func (l *life) needs(before, after *View, s *Step) error {
@@ -188,15 +192,38 @@ func (l *life) journal(before, after *View, s *Step) error {
 	return nil
 }
 
-// takesNothing reports whether the node takes no such input any more: from draining on none of others, from aborting on
-// none of its own.
+// takesNothing reports whether the node takes no such input any more: while draining, that of requests that were not admitted before;
+// from aborting on, any.
 func takesNothing(before *View, s *Step) bool {
+	if s.admitted && before.Phase == types.Draining {
+		return false
+	}
 	if in, ok := s.In.(*event.Execute); ok && before.Phase == types.Draining {
 		if own, ok := in.Command.(command.ByNode); ok && own.ByNode() {
 			return false
 		}
 	}
 	return rankOf(before.Phase).closed()
+}
+
+// finishes reports whether an input has to be decided, because its request was admitted, the node can write and the window has room.
+func (l *life) finishes(before *View, s *Step) bool {
+	return s.admitted && before.Phase == types.Draining && before.AdmittedWrites && !before.DegradedBy.Has(types.IndexBehind) &&
+		int(before.Keys)+mostRows(s.In) <= l.window
+}
+
+// mostRows returns a number of rows of the window that an input does not exceed.
+func mostRows(in event.Event) int {
+	const single = 4         // two keys and two refs: an object and its payment
+	switch in := in.(type) { //nolint:gochecksumtype // the others need no more
+	case *event.Request:
+		return max(single, 1+2*len(in.Items))
+	case *event.Execute:
+		if events, ok := in.Command.(*accounting.RecordEvents); ok {
+			return 1 + len(events.Events)
+		}
+	}
+	return single
 }
 
 // replies is Enter, Fold, Fail, LosePatience, and the replies that an abort gives up.
@@ -206,7 +233,9 @@ func (l *life) replies(before, after *View, s *Step) error {
 		_, held := l.aboard[r.Ticket]
 		switch {
 		case r.Ticket == enters && !held:
-			enters = 0
+			if enters = 0; r.Problem == event.Unavailable && l.finishes(before, s) {
+				return broken("AdmittedFinish", "%T of an admitted request is rejected while %v", s.In, before.Phase)
+			}
 		case held:
 			delete(l.aboard, r.Ticket)
 		default:
@@ -351,7 +380,7 @@ func (l *life) verdict(v *View) error {
 	writes := v.DegradedBy&unwritable == 0
 	listens := !v.WaitingFor.Has(types.DependencyHTTP)
 	want := event.Status{Phase: v.Phase, ForRead: l.started && !p.begun() && listens, Reads: l.started && !p.closed()}
-	want.Ready, want.Writes = want.ForRead && writes, want.Reads && writes
+	want.Ready, want.Writes, want.AdmittedWrites = want.ForRead && writes, want.Reads && writes, l.started && p < aborting && writes
 	if !p.begun() {
 		switch want.Phase = types.Ready; {
 		case !l.started && !v.DegradedBy.Has(types.StartTimeout):
@@ -367,6 +396,8 @@ func (l *life) verdict(v *View) error {
 		return broken("ReadyHonest", "%v: ready %v, for read %v", v.Phase, v.Ready, v.ForRead)
 	case v.Reads != want.Reads || v.Writes != want.Writes:
 		return broken("ReadsGoOn", "%v: reads %v, writes %v", v.Phase, v.Reads, v.Writes)
+	case v.AdmittedWrites != want.AdmittedWrites:
+		return broken("AdmittedFinish", "%v: writes of admitted requests %v", v.Phase, v.AdmittedWrites)
 	case v.Phase != want.Phase:
 		return broken("Need", "%v, want %v", v.Phase, want.Phase)
 	}

@@ -28,6 +28,18 @@ func unlived() map[string]illegal {
 			v.Reads = v.Reads || ok
 			return ok
 		}},
+		"an admitted request is rejected by a drain": {"AdmittedFinish", func(b, _ *trace.View, s *trace.Step) bool {
+			in, ok := s.In.(*event.Request)
+			if ok = ok && b.Phase == types.Draining && len(s.Frame) > 0 && !b.DegradedBy.Has(types.IndexBehind); ok {
+				s.Replies = []event.Reply{{Ticket: in.Ticket, Problem: event.Unavailable}}
+			}
+			return ok
+		}},
+		"no writes of admitted requests while it drains": {"AdmittedFinish", func(_, v *trace.View, _ *trace.Step) bool {
+			ok := v.Phase == types.Draining && v.AdmittedWrites
+			v.AdmittedWrites = v.AdmittedWrites && !ok
+			return ok
+		}},
 		"a phase of another name": {"Need", func(_, v *trace.View, _ *trace.Step) bool {
 			ok := v.Phase == types.Ready
 			if ok {

@@ -65,6 +65,7 @@ type rig struct {
 	is      node.Config  // as it was changed
 	keyless map[types.Ticket]bool
 	works   map[types.Ticket]bool                     // admitted requests
+	permit  types.Ticket                              // of the last of them
 	hears   func(event.Event, []event.Decision) error // gets each step
 }
 
@@ -133,6 +134,8 @@ func (g *rig) move(o odds) error {
 	switch {
 	case g.gated && g.r.IntN(2) == 0:
 		return g.comes()
+	case g.gated && g.r.IntN(8) == 0:
+		return g.grants()
 	case g.serves && g.r.IntN(3) == 0:
 		return g.forwards()
 	case g.serves && g.r.IntN(12) == 0:
@@ -256,7 +259,9 @@ func (g *rig) request() *event.Request {
 	if len(g.others) > 0 && g.r.IntN(3) == 0 {
 		r.Caller = g.others[g.r.IntN(len(g.others))]
 	}
-	r.Seal(nil)
+	if r.Seal(nil); g.keys%2 == 0 {
+		r.Permit = g.permit
+	}
 	r.Prior, r.PriorRef = g.index[string(r.Key.Text)], g.index[string(r.Ref.Text)].ID
 	g.asked = r
 	return r
@@ -356,7 +361,7 @@ func (g *rig) step(in event.Event) error {
 		case g.works[v.Ticket]:
 			g.saw["more "+v.Reason.String()]++
 		case v.Reason == event.Admitted:
-			g.works[v.Ticket] = true
+			g.works[v.Ticket], g.permit = true, v.Ticket
 			g.saw["gate admitted"]++
 		default:
 			g.saw["gate "+v.Reason.String()]++

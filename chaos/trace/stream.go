@@ -28,7 +28,11 @@ func (d *gate) streams(now types.Instant, in *event.ReserveBytes) {
 	}
 	g := &d.requests[i]
 	if g.at == "lost" {
-		d.expected = append(d.expected, withoutQuotaState(event.Decision{Ticket: g.ticket, Reason: event.RejectQueueTimeout}))
+		v := event.Decision{Ticket: g.ticket, Reason: event.RejectQueueTimeout}
+		if g.keyEnded {
+			v.Reason = event.RejectKeyEnded
+		}
+		d.expected = append(d.expected, withoutQuotaState(v))
 		return
 	}
 	if !d.quotaState.byBytes(&g.in) {

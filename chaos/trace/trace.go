@@ -33,6 +33,8 @@ type Step struct {
 	Childs   []event.ServiceCommand
 	Answers  []event.UpstreamReply
 	Frame    []byte // the body of the frame; empty: none
+
+	admitted bool // the event belongs to a request that was admitted and is not finished
 }
 
 // A Broken is a step that the specification does not permit.
@@ -67,7 +69,9 @@ type marks struct{ frames, replies, verdicts, childs, answers int }
 // New returns a trace of a node with a configuration. Fold the recovered frames first. It keeps
 // every key, so it is for bounded runs.
 func New(c node.Config) *Trace {
-	return &Trace{life: newLife(c), money: newMoney(c), line: newLine(c), gate: newGate(c), grants: newGrants(), trips: newTrips(c)}
+	t := &Trace{life: newLife(c), money: newMoney(c), line: newLine(c), gate: newGate(c), grants: newGrants(), trips: newTrips(c)}
+	t.gate.keys = t.grants.keys
+	return t
 }
 
 // Fold handles a frame that recovery found.
@@ -91,6 +95,7 @@ func (t *Trace) step(before, after *View, what *Step) error {
 	if err := t.trips.step(before, after, what); err != nil {
 		return err
 	}
+	what.admitted = t.gate.admitted(permit(what.In))
 	if err := t.life.step(before, after, what); err != nil {
 		return err
 	}
@@ -131,6 +136,24 @@ func (t *Trace) After(n *node.Node, now types.Now, in event.Event, out *event.Ef
 		return broken("Emit", "%d frames of one step", len(frames))
 	}
 	return t.step(&t.before, &t.after, &s)
+}
+
+// permit returns the ticket of the admitted request that an event belongs to; 0 if it has none.
+func permit(in event.Event) types.Ticket {
+	switch in := in.(type) { //nolint:gochecksumtype // the others belong to none
+	case *event.Request:
+		return in.Permit
+	case *event.Execute:
+		return in.Command.Head().Permit
+	case *event.FindOutcome:
+		return in.Permit
+	case *event.CreateKey:
+		return in.Permit
+	case *event.RevokeKey:
+		return in.Permit
+	default:
+		return 0
+	}
 }
 
 // ticket returns the ticket of an event; 0 if it has none.

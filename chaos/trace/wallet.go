@@ -283,7 +283,7 @@ func (m *money) tells(r *event.Reply, folded types.LSN) error {
 
 // of reports whether a rejection shows the state, and is not stored.
 func of(p event.Problem) bool {
-	switch p {
+	switch p.General() {
 	case event.NonceAhead, event.IdempotencyConflict, event.DailyLimitExceeded, event.CapacityExceeded, event.AccountFrozen, event.BadExpiry:
 		return true
 	default:

@@ -20,7 +20,7 @@ var (
 	ErrFull  = fmt.Errorf("world: the disk is full: %w", syscall.ENOSPC)
 )
 
-// Disk is one directory of a simulated disk.
+// Disk is one directory of a simulated disk, which may have others.
 //
 //	WriteAt ──► pages (visible to all readers) ──Sync──────► disk
 //	names   ──► pages                            ──SyncDir──► disk
@@ -32,18 +32,16 @@ var (
 //	D2  a name that SyncDir has covered stays until a later change of it
 //	D3  names are lost from the last change on: never one before its predecessor
 //	D4  after a failed Sync its pages can be read and are not on the disk
+//	D5  a file that was cut and not synced can have its old end after a crash
 type Disk struct {
-	Fuse int   // operations until the power fails; negative: never
-	Ops  int   // operations so far
-	Size int64 // capacity in bytes
-	Full bool  // no file can grow, whatever Size is
+	*Medium
 
-	// The next operation of its kind fails, once.
-	FailRead, FailWrite, FailSync, FailDir bool
 	// The next Sync of a file succeeds without effect, which a correct disk never does.
 	LoseSync bool
 	// The next write goes to an offset moved by this many bytes, which a correct disk never does.
 	Astray int
+	// Sector is the unit of an atomic write in bytes.
+	Sector int
 
 	// OnOperation, if not nil, is called before every operation; Hurt, for every fault: one of the names
 	// below.
@@ -56,6 +54,19 @@ type Disk struct {
 	open          int
 }
 
+// Medium is what all directories of a simulated disk share: its power, its space and its faults.
+type Medium struct {
+	Fuse int   // operations until the power fails; negative: never
+	Ops  int   // operations so far
+	Size int64 // capacity in bytes
+	Full bool  // no file can grow, whatever Size is
+
+	// The next operation of its kind fails, once.
+	FailRead, FailWrite, FailSync, FailDir bool
+
+	dirs []*Disk
+}
+
 type names map[string]*inode
 
 // An inode has the bytes of a file: as they are read, as they are on disk, and the writes that
@@ -65,9 +76,11 @@ type inode struct {
 	pending       []write
 }
 
+// A write is of data at an offset, or cuts the file there.
 type write struct {
 	off  int
 	data []byte
+	cut  bool
 }
 
 // A handle is an open file.
@@ -81,10 +94,19 @@ type handle struct {
 }
 
 // NewDisk returns an empty disk of one terabyte that does not fail.
-func NewDisk() *Disk { return &Disk{Fuse: -1, Size: 1 << 40, live: names{}, durable: names{}} }
+func NewDisk() *Disk { return (&Medium{Fuse: -1, Size: 1 << 40}).dir() }
+
+// Beside returns another directory of the same disk, which is empty.
+func (d *Disk) Beside() *Disk { return d.Medium.dir() }
+
+func (m *Medium) dir() *Disk {
+	d := &Disk{Medium: m, Sector: sector, live: names{}, durable: names{}}
+	m.dirs = append(m.dirs, d)
+	return d
+}
 
 // Dead reports whether the power is off; Crash restores it.
-func (d *Disk) Dead() bool { return d.Fuse == 0 }
+func (m *Medium) Dead() bool { return m.Fuse == 0 }
 
 // Handles returns the number of open files.
 func (d *Disk) Handles() int { return d.open }
@@ -142,6 +164,24 @@ func (d *Disk) Open(name string) (fs.File, error) {
 		return nil, lacks("open", name)
 	}
 	return d.handle(name, i, false), nil
+}
+
+// A Changeable is a file that can be written to in place and cut, which the port does not offer.
+type Changeable interface {
+	fs.File
+	Truncate(size int64) error
+}
+
+// Change opens a file for reading and writing.
+func (d *Disk) Change(name string) (Changeable, error) {
+	if err := d.burn("open", name); err != nil {
+		return nil, err
+	}
+	i := d.live[name]
+	if i == nil {
+		return nil, lacks("open", name)
+	}
+	return d.handle(name, i, true), nil
 }
 
 func (d *Disk) handle(name string, i *inode, writes bool) *handle {
@@ -209,10 +249,15 @@ func (d *Disk) Leave(bytes int64) {
 	d.Size = d.Size - d.room() + bytes
 }
 
+// Room returns the free bytes. It is no operation: the disk does not notice it.
+func (d *Disk) Room() int64 { return d.room() }
+
 func (d *Disk) room() int64 {
 	left := d.Size
-	for _, i := range d.live {
-		left -= int64(len(i.live))
+	for _, dir := range d.dirs {
+		for _, i := range dir.live {
+			left -= int64(len(i.live))
+		}
 	}
 	if d.Full {
 		return 0
@@ -270,7 +315,7 @@ func (h *handle) WriteAt(p []byte, off int64) (int, error) {
 	if len(fits) == 0 {
 		return 0, err
 	}
-	w := write{int(off), slices.Clone(fits)}
+	w := write{off: int(off), data: slices.Clone(fits)}
 	if away := h.d.Astray; away != 0 {
 		h.d.Astray, w.off = 0, max(0, w.off+away)
 		h.d.hurt(WentAstray, h.name)
@@ -278,6 +323,23 @@ func (h *handle) WriteAt(p []byte, off int64) (int, error) {
 	h.i.live = w.onto(h.i.live, 0, len(w.data))
 	h.i.pending = append(h.i.pending, w)
 	return len(fits), err
+}
+
+// Truncate cuts a file. It does not make it longer.
+func (h *handle) Truncate(size int64) error {
+	if err := h.usable("truncate", size); err != nil {
+		return err
+	}
+	if !h.writes {
+		return &os.PathError{Op: "truncate", Path: h.name, Err: os.ErrPermission}
+	}
+	if size >= int64(len(h.i.live)) {
+		return nil
+	}
+	w := write{off: int(size), cut: true}
+	h.i.live = w.onto(h.i.live, 0, 0)
+	h.i.pending = append(h.i.pending, w)
+	return nil
 }
 
 func (h *handle) Sync() error {
@@ -292,6 +354,7 @@ func (h *handle) Sync() error {
 		h.i.pending = nil
 		return nil
 	}
+	h.i.durable = slices.Grow(h.i.durable, max(0, len(h.i.live)-len(h.i.durable)))
 	for _, w := range h.i.pending {
 		h.i.durable = w.onto(h.i.durable, 0, len(w.data))
 	}
@@ -317,9 +380,15 @@ func (h *handle) Close() error {
 	return nil
 }
 
-// onto writes w.data[from:to] at its offset, after zeros in a gap.
+// onto writes w.data[from:to] at its offset, after zeros in a gap, or cuts the file.
 func (w write) onto(file []byte, from, to int) []byte {
+	if w.cut {
+		return file[:min(w.off, len(file)):min(w.off, len(file))]
+	}
 	if need := w.off + to; len(file) < need {
+		if file == nil { // more will follow
+			file = make([]byte, 0, need+min(need, 4096))
+		}
 		file = append(file, make([]byte, need-len(file))...)
 	}
 	copy(file[w.off+from:], w.data[from:to])
@@ -334,3 +403,6 @@ func (d *Disk) String() string {
 	}
 	return b.String()
 }
+
+// Names returns the names that can be read, sorted. It is no operation of the disk.
+func (d *Disk) Names() []string { return d.live.sorted() }

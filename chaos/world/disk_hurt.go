@@ -16,11 +16,12 @@ const (
 	WriteMixed  = "write lost in parts"
 	BitRotten   = "bit rotten"
 	EndLost     = "end lost"
+	FileLost    = "file lost"
 )
 
 // Hurts returns all names of faults.
 func Hurts() []string {
-	return []string{ReadFailed, WriteFailed, SyncFailed, DirFailed, SyncLied, WentAstray, WasFull, CutShort, NameLost, WriteLost, WriteTorn, WriteMixed, BitRotten, EndLost}
+	return []string{ReadFailed, WriteFailed, SyncFailed, DirFailed, SyncLied, WentAstray, WasFull, CutShort, NameLost, WriteLost, WriteTorn, WriteMixed, BitRotten, EndLost, FileLost}
 }
 
 // spend reports whether a failure was due, and resets it.

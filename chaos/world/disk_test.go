@@ -3,6 +3,7 @@ package world_test
 import (
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -93,6 +94,31 @@ func TestCrashTearsUnsyncedWrite(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Fatalf("%q is not among %q", want, got)
 		}
+	}
+}
+
+// TestCrashUndoesTruncation: a truncation that was not synced may be lost, alone or with what was written after it.
+func TestCrashUndoesTruncation(t *testing.T) {
+	d := world.NewDisk()
+	must(t, create(t, d, "a", "abc").Sync())
+	must(t, d.SyncDir())
+	f, err := d.Change("a")
+	must(t, err)
+	must(t, f.Truncate(5)) // no longer file
+	must(t, f.Truncate(1))
+	if got := image(t, d); got != "a=a" {
+		t.Fatalf("cut, it has %q", got)
+	}
+	same(t, images(t, d), []string{"a=a", "a=abc"})
+	write(t, f, "X", 1)
+	same(t, images(t, d), []string{"a=a", "a=aX", "a=aXc", "a=abc"})
+	must(t, f.Sync())
+	same(t, images(t, d), []string{"a=aX"})
+	if r, err := d.Open("a"); err != nil || r.(world.Changeable).Truncate(0) == nil {
+		t.Fatalf("a file that was opened to read is cut: %v", err)
+	}
+	if _, err := d.Change("b"); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("a missing file: %v", err)
 	}
 }
 
@@ -332,6 +358,8 @@ func TestEveryFaultIsReported(t *testing.T) {
 	write(t, f, "x", 0)
 	write(t, f, "y", 1)
 	d.Crash(&world.Odometer{}) // everything is lost
+	create(t, d, "c", "")
+	d.Lose("c")
 	d.Cut(world.Dull{})
 	for _, keep := range []int{2, 3} {
 		d := world.NewDisk()
@@ -357,5 +385,71 @@ func TestSeededIsDeterministic(t *testing.T) {
 		if x, y := a.Choose("site", n), b.Choose("site", n); x != y || x < 0 || x >= n {
 			t.Fatalf("%d of %d, then %d", x, n, y)
 		}
+	}
+}
+
+// TestDirectoriesOfOneDisk: directories of one disk have their own names, and share power, space and faults.
+func TestDirectoriesOfOneDisk(t *testing.T) {
+	d := world.NewDisk()
+	other := d.Beside()
+	f, g := create(t, d, "f", "of the first"), create(t, other, "f", "of the other")
+	if image(t, d) != "f=of the first" || image(t, other) != "f=of the other" {
+		t.Fatalf("%s, %s", image(t, d), image(t, other))
+	}
+	must(t, g.Sync())
+	must(t, other.SyncDir())
+	if d.Leave(3); d.Size != other.Size {
+		t.Fatal("two capacities")
+	}
+	if free, err := other.Free(); err != nil || free != 3 {
+		t.Fatalf("%d bytes free, %v", free, err)
+	}
+	write(t, g, "abc", 12)
+	if n, err := f.WriteAt([]byte("d"), 12); n != 0 || !errors.Is(err, world.ErrFull) {
+		t.Fatalf("a byte beyond the capacity: %d, %v", n, err)
+	}
+	d.FailSync = true
+	if err := g.Sync(); !errors.Is(err, world.ErrSync) || d.FailSync {
+		t.Fatal(err)
+	}
+	d.Fuse = 0
+	if _, err := other.Open("f"); !errors.Is(err, world.ErrDead) {
+		t.Fatal(err)
+	}
+	d.Crash(world.Dull{})
+	if _, err := g.Size(); !errors.Is(err, world.ErrDead) {
+		t.Fatal("a file of the time before the crash")
+	}
+	if image(t, d) != "" || image(t, other) != "f=of the other" {
+		t.Fatalf("after the crash %q, %q", image(t, d), image(t, other))
+	}
+}
+
+// TestFileIsLost: a file that is lost does not come back, whatever was durable.
+func TestFileIsLost(t *testing.T) {
+	d := world.NewDisk()
+	must(t, create(t, d, "kept", "a").Sync())
+	must(t, create(t, d, "lost", "b").Sync())
+	must(t, d.SyncDir())
+	must(t, d.Rename("kept", "renamed"))
+	if b, ok := d.Durable("lost"); !ok || string(b) != "b" {
+		t.Fatalf("durable %q, %v", b, ok)
+	}
+	d.Lose("lost")
+	if _, ok := d.Durable("lost"); ok {
+		t.Fatal("it is durable")
+	}
+	for _, after := range images(t, d) {
+		if after != "kept=a" && after != "renamed=a" {
+			t.Errorf("after a crash: %q", after)
+		}
+	}
+	if image(t, d) != "renamed=a" {
+		t.Error(image(t, d))
+	}
+	must(t, d.Remove("renamed"))
+	d.LoseAll()
+	if got := images(t, d); len(got) != 1 || got[0] != "" {
+		t.Errorf("all is lost but %q", got)
 	}
 }

@@ -25,10 +25,14 @@ const (
 // every new directory is a decision.
 var Layers = []Layer{
 	core("types"),
+	core("share", "core/types"),
+	core("openfiles"),
 	core("digest", "core/types").modules("github.com/zeebo/blake3", "lukechampine.com/blake3/guts"),
 	core("placement", "core/types", "core/digest"),
+	core("coding", "core/types", "core/digest", "core/placement"),
 	core("table", "core/types").std("unsafe.Sizeof"), // reports the memory of its rows
 	core("queue", "core/types"),
+	core("rejection", "core/types"),
 	core("clock", "core/types"),
 	core("command", "core/types"),
 	core("event", "core/types", "core/digest", "core/command"),
@@ -55,7 +59,7 @@ var Layers = []Layer{
 	machine("repair"),
 	machine("lanes"),
 
-	core("state", "core/types", "core/command", "core/event", "core/record", "core/idempotency", "core/access",
+	core("state", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/idempotency", "core/access",
 		"core/plane", "core/wallet", "core/wallet/ledger"),
 	core("pricing", "core/types", "core/digest", "core/accounting"),
 	core("flow", "core/types", "core/digest", "core/command", "core/event", "core/record", "core/plane", "core/storage", "core/wallet", "core/accounting", "core/pricing"),
@@ -68,11 +72,13 @@ var Layers = []Layer{
 
 	adapter("fs").modules("golang.org/x/sys"),
 	adapter("provider", "adapters/fs"),
-	adapter("bucket", "adapters/fs", "adapters/provider").modules("github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"), // the SDK signs requests and reads answers; its retries are off
+	adapter("httpcheck"),
+	adapter("bucket", "adapters/fs", "adapters/httpcheck", "adapters/provider").modules("github.com/aws/aws-sdk-go-v2", "github.com/aws/smithy-go"), // the SDK signs requests and reads answers; its retries are off
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
-	adapter("objectstore", "core/digest", "core/placement", "core/storage", "adapters/fs", "adapters/provider"),
-	adapter("objectio", "core/storage", "adapters/objectstore"),
+	adapter("erasure", "core/coding", "core/digest").modules("github.com/klauspost/reedsolomon"),
+	adapter("objectstore", "core/coding", "core/digest", "core/placement", "core/share", "core/storage", "adapters/erasure", "adapters/fs", "adapters/provider"),
+	adapter("objectio", "core/digest", "core/storage", "adapters/objectstore"),
 	adapter("checksum"),
 	adapter("sigv4"),
 	adapter("s3", "core/storage", "adapters/checksum", "adapters/objectio", "adapters/objectstore", "adapters/sigv4"),
@@ -85,23 +91,22 @@ var Layers = []Layer{
 	adapter("loop", "core/record"),
 	adapter("hostclock").modules("golang.org/x/sys"),
 	adapter("services"),
-	adapter("audit"),
+	adapter("audit", "core/rejection"),
 	adapter("metering", "core/accounting", "core/flow", "adapters/hostclock").modules("golang.org/x/sync"),
-	adapter("export", "adapters/fs").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
+	adapter("export", "adapters/fs", "adapters/httpcheck").modules("github.com/go-json-experiment/json", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
 		"github.com/twmb/franz-go", "github.com/nats-io/nats-server/v2", "github.com/nats-io/jwt/v2", "github.com/nats-io/nkeys"), // the last three for tests only
 	adapter("decisions"),
 	adapter("accesslog"),
 	adapter("nodedir", "core/digest", "adapters/fs").modules("github.com/go-json-experiment/json"),
-	adapter("httpcheck"),
-	adapter("config", "core/accounting", "core/pricing", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
+	adapter("config", "core/accounting", "core/coding", "core/pricing", "adapters/fs", "adapters/httpcheck").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: queues, limits, deadlines and metrics
 	adapter("metrics", "adapters/registry").modules("github.com/prometheus/client_golang"),
-	adapter("httpserver", "adapters/fs").modules("golang.org/x/sys"),
+	adapter("httpserver", "core/rejection", "adapters/fs").modules("golang.org/x/sys"),
 	adapter("inflate").modules("github.com/klauspost/compress"),
-	adapter("proxy", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
-	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/plane", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
+	adapter("proxy", "core/share", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
+	adapter("httpapi", "core/accounting", "core/digest", "core/flow", "core/plane", "core/share", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectio", "adapters/objectstore", "adapters/s3").
 		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
-	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
+	adapter("client", "core/digest", "adapters/httpcheck").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
 	adapter("plane", "core/plane", "core/record", "adapters/config", "adapters/httpapi", "adapters/index", "adapters/registry").
 		modules("github.com/go-json-experiment/json"),
@@ -112,6 +117,8 @@ var Layers = []Layer{
 
 	{Path: "examples/counter", Pure: true, Imports: []string{"core"}}, // a plane that the product does not link
 	{Path: "examples/counternode", Imports: []string{"core", "adapters", "examples/counter"}, Modules: []string{"github.com/go-json-experiment/json"}},
+
+	{Path: "examples/meter", Pure: true, Imports: []string{"core"}}, // the accounting inside of another program
 
 	{Path: "chaos", Imports: []string{"core", "adapters", "models", "examples/counter", "chaos"},
 		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse", "github.com/aws/aws-sdk-go-v2", "github.com/nats-io/nats.go", "github.com/twmb/franz-go"}},
@@ -147,7 +154,7 @@ func core(name string, imports ...string) Layer {
 
 // machine is one state machine of core. Machines do not import each other; core/node composes them.
 func machine(name string, imports ...string) Layer {
-	return core(name, append(imports, "core/types", "core/digest", "core/table", "core/queue", "core/clock", "core/command", "core/event", "core/record")...)
+	return core(name, append(imports, "core/types", "core/share", "core/digest", "core/table", "core/queue", "core/clock", "core/command", "core/event", "core/record")...)
 }
 
 // adapter translates between the core and one external interface. It never imports a machine.

@@ -85,6 +85,13 @@ def check_pages(s3):
     print("shown: paginators of both versions")
 
 
+def check_empty_objects(s3):
+    for body in b"", b"1", b"", b"2":
+        s3.put_object(Bucket=BUCKET, Key="empty", Body=body)
+        assert s3.get_object(Bucket=BUCKET, Key="empty")["Body"].read() == body
+    print("shown: an empty object and then another over one connection")
+
+
 def check_conditions(s3):
     put = s3.put_object(Bucket=BUCKET, Key="condition", Body=b"1")
     rejected("304 304", s3.get_object, Bucket=BUCKET, Key="condition", IfNoneMatch=put["ETag"])
@@ -162,6 +169,7 @@ def main():
     s3.create_bucket(Bucket=BUCKET)
     check_transfers(s3)
     check_pages(s3)
+    check_empty_objects(s3)
     check_conditions(s3)
     check_presigned(s3)
     check_signatures(s3)

@@ -15,7 +15,7 @@ import (
 const MaxWords = 32
 
 // banned are words that make a component a person, or hide the subject.
-var banned = regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|whoever|whom|whose|who|ails?|ailing|dear|forgives?|believes?|believed|knows of|is told|be told|lets? go|comes? into being|lame duck|turned away|as it is wished|likewise)\b`)
+var banned = regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|whoever|whom|whose|who|ails?|ailing|dear|forgives?|believes?|believed|knows of|told|lets? go|comes? into being|lame duck|turned away|as it is wished|likewise|everybody|whomever|strangers?|twins?|stories|house|purse|dumb|befalls?|vouch\w*|moods?|he|his|him|himself)\b`)
 
 // allowed are phrases in which a banned word is the usual term.
 var allowed = regexp.MustCompile(`(?i)\b(who calls|who can use|who may use)\b`)

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"macronode": 
 //	holds NAME              sets the variable to the hold that was printed last
 //	keyid NAME FILE         sets the variable to the ID of the API key in the file
 //	ago NAME DURATION       sets the variable to a time that long ago
+//	month NAME N            sets the variable to the month (UTC) that is N months after this one, such as 2026-01
 //	ended N                 waits for its end, requires that exit code, and writes its output to the files output and log
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -53,6 +54,12 @@ func TestScripts(t *testing.T) {
 				d, err := time.ParseDuration(args[1])
 				ts.Check(err)
 				ts.Setenv(args[0], time.Now().Add(-d).UTC().Format(time.RFC3339))
+			},
+			"month": func(ts *testscript.TestScript, _ bool, args []string) {
+				n, err := strconv.Atoi(args[1])
+				ts.Check(err)
+				year, month, _ := time.Now().UTC().Date()
+				ts.Setenv(args[0], time.Date(year, month+time.Month(n), 1, 0, 0, 0, 0, time.UTC).Format("2006-01"))
 			},
 			// starts ARGS…: a node that need not print a greeting. eventually waits for it.
 			"starts": func(ts *testscript.TestScript, _ bool, args []string) { its(ts).starts(ts, args) },

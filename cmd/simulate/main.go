@@ -1,7 +1,7 @@
 // Simulate runs one simulated run of the node, repeatably, from a seed or from the log of its choices.
 //
 //	simulate -seed 7 -o run.log            the run of a seed; its log, if it fails
-//	simulate -seed 1 -lives 9000           of each seed, until one fails
+//	simulate -seed 1 -runs 9000            of each seed, until one fails
 //	simulate -replay run.log               the same run again, also after a change
 //	simulate -shrink run.log -o small.log  a smaller log that fails in the same way
 //	simulate -timeline small.log -o f.svg  a picture of the run
@@ -34,7 +34,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // options is the command line.
 type options struct {
 	seed           uint64
-	lives          int
+	runs           int
 	moves, most    int
 	replay, shrink string
 	timeline       string
@@ -46,13 +46,13 @@ func run(args []string, out, complaints io.Writer) (code int) {
 	a := options{out: out}
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	flags.SetOutput(complaints)
-	flags.Uint64Var(&a.seed, "seed", 0, "play the life of `N`, from 1")
-	flags.IntVar(&a.lives, "lives", 1, "and of the seeds after it, `K` in all, until one fails")
+	flags.Uint64Var(&a.seed, "seed", 0, "run the seed `N`, from 1")
+	flags.IntVar(&a.runs, "runs", 1, "run `K` seeds in all, until one fails")
 	flags.IntVar(&a.moves, "moves", 500, "so many moves of it")
-	flags.StringVar(&a.replay, "replay", "", "play the life of the log `F`")
+	flags.StringVar(&a.replay, "replay", "", "replay the log `F`")
 	flags.StringVar(&a.shrink, "shrink", "", "make the log `F` small, and write it to -o")
-	flags.StringVar(&a.timeline, "timeline", "", "draw the life of the log `F` to -o, as SVG")
-	flags.IntVar(&a.most, "most", 3000, "shrink within so many lives")
+	flags.StringVar(&a.timeline, "timeline", "", "draw the run of the log `F` to -o, as SVG")
+	flags.IntVar(&a.most, "most", 3000, "shrink within so many runs")
 	flags.StringVar(&a.to, "o", "", "write to `G`")
 	if flags.Parse(args) != nil {
 		return unable
@@ -100,10 +100,10 @@ func (a options) verdict(err error) int {
 
 // playSeeds plays seeds until one fails.
 func (a options) playSeeds() (int, error) {
-	for last := a.seed + uint64(max(1, a.lives)) - 1; a.seed < last && sim.Failed(sim.Life(a.seed, a.moves)) == ""; {
+	for last := a.seed + uint64(max(1, a.runs)) - 1; a.seed < last && sim.Failed(sim.Choices(a.seed, a.moves)) == ""; {
 		a.seed++
 	}
-	l, err := sim.Recorded(sim.Life(a.seed, a.moves))
+	l, err := sim.Recorded(sim.Choices(a.seed, a.moves))
 	code := a.verdict(err)
 	if code != broken || a.to == "" {
 		return code, nil
@@ -130,13 +130,13 @@ func (a options) shrinkLog() (int, error) {
 	if a.to == "" {
 		return unable, errors.New("-shrink wants -o, for what is left")
 	}
-	small, rule, lives := sim.Shrink(l, a.most)
+	small, rule, runs := sim.Shrink(l, a.most)
 	if rule == "" {
 		a.printf("no rule was broken: there is nothing to make small")
 		return kept, nil
 	}
-	a.printf("%s: %d choices, %d of them not dull; left %d and %d, after %d lives\ngo run ./cmd/simulate -replay %s",
-		rule, len(l), l.Surprises(), len(small), small.Surprises(), lives, a.to)
+	a.printf("%s: %d choices, %d of them not 0; left %d and %d, after %d runs\ngo run ./cmd/simulate -replay %s",
+		rule, len(l), l.Surprises(), len(small), small.Surprises(), runs, a.to)
 	return broken, sim.Save(a.to, small, rule)
 }
 

@@ -20,7 +20,7 @@ func runCommand(t *testing.T, args ...string) (code int, out string) {
 
 func written(t *testing.T, text string) string {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "life.log")
+	name := filepath.Join(t.TempDir(), "run.log")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCodes(t *testing.T) {
 		{"-replay " + written(t, "nonsense"), unable, "line 1"},
 		{"-shrink " + dull, unable, "wants -o"},
 		{"-seed 1 -moves 20", kept, "no rule was broken"},
-		{"-seed 1 -lives 3 -moves 20", kept, "no rule was broken"},
+		{"-seed 1 -runs 3 -moves 20", kept, "no rule was broken"},
 		{"-replay " + dull, kept, "no rule was broken"},
 		{"-shrink " + dull + " -o /nowhere/at/all", kept, "nothing to make small"},
 		{"-timeline " + dull, unable, "wants -o"},

@@ -122,6 +122,18 @@ func (r *Keys) Find(id types.KeyID) (k event.Key, ok bool) {
 	return r.At(int(place)), true
 }
 
+// EndOf returns when a key stops being valid: 0 if it is revoked. It returns false if the key is unknown or has no end.
+func (r *Keys) EndOf(id types.KeyID) (end types.Time, ok bool) {
+	g, known := r.keys.Get(id)
+	switch {
+	case !known:
+		return 0, false
+	case g.has(revoked):
+		return 0, true
+	}
+	return g.expires, g.expires > 0
+}
+
 // Allows reports whether a key of tenant t has a scope, regardless of accounts and assets.
 func (r *Keys) Allows(at types.Time, id types.KeyID, t types.Tenant, scope event.Scopes) bool {
 	g, ok := r.keys.Get(id)
@@ -180,25 +192,31 @@ func (r *Keys) Bootstrap() (k event.Key, any bool) {
 // Bootstrapped reports whether there is a bootstrap key that is not revoked.
 func (r *Keys) Bootstrapped() bool { return r.bootstrapAt > 0 }
 
-// Admit returns why a new key cannot be added.
-func (r *Keys) Admit() error {
-	if r.keys.Room() == 0 {
-		return ErrFull
+// Full reports whether there is no row for a further key.
+func (r *Keys) Full() bool { return r.keys.Room() == 0 }
+
+// Admit returns why a new key cannot be created: APIKeysFull or TenantAPIKeysFull. The last row is kept for a bootstrap key, and no tenant
+// but the default one may have more than a quarter of all.
+func (r *Keys) Admit(k *event.Key) event.Problem {
+	room := r.keys.Room()
+	quarter := max(1, (r.keys.Len()+room)/4)
+	switch {
+	case room == 0, room == 1 && !k.Bootstrap:
+		return event.APIKeysFull
+	case !k.Bootstrap && k.Tenant != types.DefaultTenant && r.countOf(k.Tenant) >= quarter:
+		return event.TenantAPIKeysFull
 	}
-	return nil
+	return event.None
 }
 
-// HasRoomFor reports whether a tenant may have another key: the last row is kept for a bootstrap key, and no
-// tenant but the default one may have more than a quarter of the others.
-func (r *Keys) HasRoomFor(t types.Tenant) bool {
-	has := 0
+// countOf returns the number of keys that a tenant ever had.
+func (r *Keys) countOf(t types.Tenant) (n int) {
 	for place := range r.keys.Len() {
 		if _, g := r.keys.Row(uint32(place)); g.tenant == t {
-			has++
+			n++
 		}
 	}
-	all := r.keys.Len() + r.keys.Room()
-	return r.keys.Room() > 1 && (t == types.DefaultTenant || has < max(1, all/4))
+	return n
 }
 
 // Add adds a key with a new ID.
@@ -227,7 +245,7 @@ func (r *Keys) Add(k event.Key) {
 // Revoke revokes a known key, RevokeAll all keys.
 func (r *Keys) Revoke(id types.KeyID) {
 	place, known := r.keys.Find(id)
-	types.Assert(known, "access: revokes what nobody knows")
+	types.Assert(known, "access: revokes an unknown key")
 	r.revoke(place)
 }
 

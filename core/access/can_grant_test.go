@@ -65,24 +65,32 @@ func TestCanGrant(t *testing.T) {
 }
 
 // TestShares: a tenant other than the default one has at most a quarter of the keys, or one if that is less, and
-// the last free slot is for the node's own key.
+// the last free slot is for a bootstrap key. The problem names the limit.
 func TestShares(t *testing.T) {
 	for _, c := range []struct{ all, tenants, quarter, rest int }{{16, 2, 4, 7}, {16, 1, 4, 11}, {3, 1, 1, 1}, {2, 1, 1, 0}, {1, 1, 0, 0}} {
 		r, id := access.New(c.all, 1), types.KeyID(0)
-		fill := func(of types.Tenant) (n int) {
-			for ; r.HasRoomFor(of); n++ {
+		fill := func(k event.Key) (n int, full event.Problem) {
+			for full = r.Admit(&k); full == event.None; full = r.Admit(&k) {
 				id++
-				r.Add(event.Key{ID: id, Tenant: of})
+				n, k.ID = n+1, id
+				r.Add(k)
 			}
-			return n
+			return n, full
 		}
 		for n := range c.tenants {
-			if got := fill(types.DefaultTenant + 1 + types.Tenant(n)); got != c.quarter {
-				t.Errorf("of %d keys tenant %d had %d, want %d", c.all, n, got, c.quarter)
+			want := event.TenantAPIKeysFull
+			if c.all-c.quarter*(n+1) < 2 {
+				want = event.APIKeysFull
+			}
+			if got, full := fill(event.Key{Tenant: types.DefaultTenant + 1 + types.Tenant(n)}); got != c.quarter || full != want {
+				t.Errorf("of %d keys tenant %d had %d, want %d; and then: %q", c.all, n, got, c.quarter, full.Detail())
 			}
 		}
-		if got := fill(types.DefaultTenant); got != c.rest || r.Admit() != nil {
-			t.Errorf("of %d keys the default tenant had %d, want %d; and then: %v", c.all, got, c.rest, r.Admit())
+		if got, full := fill(event.Key{Tenant: types.DefaultTenant}); got != c.rest || full != event.APIKeysFull || r.Full() {
+			t.Errorf("of %d keys the default tenant had %d, want %d; and then: %q", c.all, got, c.rest, full.Detail())
+		}
+		if got, full := fill(event.Key{Bootstrap: true, Tenant: types.DefaultTenant}); got != 1 || full != event.APIKeysFull || !r.Full() {
+			t.Errorf("of %d keys a bootstrap key had %d; and then: %q", c.all, got, full.Detail())
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (r *Keys) Load(kind uint8, b []byte) error {
 	switch {
 	case known, k.Bootstrap && !whole, k.Bootstrap && !k.Revoked && r.bootstrapAt > 0:
 		return ErrRow
-	case r.keys.Room() == 0:
+	case r.Full():
 		return ErrFull
 	}
 	r.Add(k)

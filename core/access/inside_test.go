@@ -1,7 +1,6 @@
 package access
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -110,11 +109,11 @@ func TestCopies(t *testing.T) {
 	b.RevokeAll()
 	b.Add(event.Key{ID: 3})
 	b.Add(event.Key{ID: 4, Label: types.NewLabel("four")})
-	if a.Hash() != was || a.Allows(0, 3, 0, 0) || !a.Bootstrapped() || a.Check() != nil || a.Admit() != nil {
+	if a.Hash() != was || a.Allows(0, 3, 0, 0) || !a.Bootstrapped() || a.Check() != nil || a.Full() {
 		t.Errorf("the original is %x, was %x", a.Hash(), was)
 	}
-	if !errors.Is(b.Admit(), ErrFull) || b.Check() != nil || b.Bootstrapped() {
-		t.Errorf("the copy: %v, %v", b.Admit(), b.Check())
+	if !b.Full() || b.Check() != nil || b.Bootstrapped() {
+		t.Errorf("the copy: %v, %v", b.Full(), b.Check())
 	}
 	memory := unsafe.SliceData(b.covers)
 	a.CopyTo(&b)

@@ -71,7 +71,7 @@ func TestMatrix(t *testing.T) {
 				r.Tenant = tenant
 				got, want := ring.Authorizes(10, r), reference.Permits(10, k.ID, tenant, item)
 				if got != want {
-					t.Fatalf("%+v of tenant %d, by %+v: %v, the twin says %v", item, tenant, k, got, want)
+					t.Fatalf("%+v of tenant %d, by %+v: %v, the model has %v", item, tenant, k, got, want)
 				}
 				n := outcomes[item.Op]
 				if got {
@@ -116,7 +116,7 @@ func TestMatrixOfBatches(t *testing.T) {
 			for j := range asks {
 				r.Items[1] = toItem(asks[j])
 				if got, want := ring.Authorizes(10, r), good[i] && good[j]; got != want {
-					t.Fatalf("%+v, then %+v, by %+v: %v, the twin says %v", one, asks[j], k, got, want)
+					t.Fatalf("%+v, then %+v, by %+v: %v, the model has %v", one, asks[j], k, got, want)
 				} else if got {
 					both++
 				}

@@ -106,8 +106,8 @@ func (w *keyringPair) key() model.Key {
 }
 
 func (w *keyringPair) add() {
-	if full := errors.Is(w.live.Admit(), access.ErrFull); full != w.model.Full() {
-		w.Fatalf("full: %v, the twin says %v", full, w.model.Full())
+	if full := w.live.Full(); full != w.model.Full() {
+		w.Fatalf("full: %v, the model has %v", full, w.model.Full())
 	}
 	k := w.key()
 	switch {
@@ -179,15 +179,20 @@ func (w *keyringPair) ask() {
 	also := w.pick.of(scopeNames...)
 	want := w.model.Allows(w.at, id, tenant, scope, also)
 	if got := w.live.Allows(w.at, id, tenant, scopes[scope]|scopes[also]); got != want {
-		w.Fatalf("%d of %d allows %s, %s: %v, the twin says %v", id, tenant, scope, also, got, want)
+		w.Fatalf("%d of %d allows %s, %s: %v, the model has %v", id, tenant, scope, also, got, want)
 	}
+	end, ends := w.model.EndOf(id)
+	if got, ok := w.live.EndOf(id); got != end || ok != ends {
+		w.Fatalf("%d ends at %v, %v, the model has %v, %v", id, got, ok, end, ends)
+	}
+	w.saw[fmt.Sprint("ends ", ends)]++
 	items := []model.Item{w.item()}
 	for range w.pick(3) {
 		items = append(items, w.item())
 	}
 	want = w.model.Permits(w.at, id, tenant, items...)
 	if got := w.live.Authorizes(w.at, request(id, tenant, items...)); got != want {
-		w.Fatalf("%d of %d at %d, %+v: %v, the twin says %v", id, tenant, w.at, items, got, want)
+		w.Fatalf("%d of %d at %d, %+v: %v, the model has %v", id, tenant, w.at, items, got, want)
 	}
 	w.saw[fmt.Sprint("permits ", want, ", items ", min(len(items), 2))]++
 }
@@ -223,24 +228,24 @@ func (w *keyringPair) step() {
 
 func (w *keyringPair) same() {
 	if w.live.Len() != len(w.model.Keys) || w.live.Hash() != w.otherSeed.Hash() {
-		w.Fatalf("%d keys, the twin has %d; hashes %x and %x", w.live.Len(), len(w.model.Keys), w.live.Hash(), w.otherSeed.Hash())
+		w.Fatalf("%d keys, the model has %d; hashes %x and %x", w.live.Len(), len(w.model.Keys), w.live.Hash(), w.otherSeed.Hash())
 	}
 	first, any := w.live.Bootstrap()
 	if id, some := w.model.First(); first.ID != id || any != some || w.live.Bootstrapped() != some {
-		w.Fatalf("the first is %d %v, the twin says %d %v", first.ID, any, id, some)
+		w.Fatalf("the first is %d %v, the model has %d %v", first.ID, any, id, some)
 	}
 	var all, of []event.Key
 	for place, k := range w.model.Keys {
 		want := toKey(w, k)
 		if found, ok := w.live.Find(k.ID); !ok || found != want || w.live.At(place) != want {
-			w.Fatalf("%d is %v %+v, the twin says %+v", k.ID, ok, found, k)
+			w.Fatalf("%d is %v %+v, the model has %+v", k.ID, ok, found, k)
 		}
 		if k.Tenant == 1 {
 			of = append(of, want)
 		}
 	}
 	if w.live.Each(1, func(k event.Key) bool { all = append(all, k); return true }); !slices.Equal(all, of) {
-		w.Fatalf("listed %+v, the twin says %+v", all, of)
+		w.Fatalf("listed %+v, the model has %+v", all, of)
 	}
 }
 
@@ -275,7 +280,7 @@ func TestModelCoversAllAnswers(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"full", "known", "revoked", "disowned", "copied", "loaded",
-		"permits true, items 1", "permits false, items 1", "permits true, items 2", "permits false, items 2"} {
+		"ends true", "ends false", "permits true, items 1", "permits false, items 1", "permits true, items 2", "permits false, items 2"} {
 		if saw[what] < 20 {
 			t.Errorf("%q was said %d times: %v", what, saw[what], saw)
 		}

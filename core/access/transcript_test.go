@@ -69,8 +69,8 @@ func (b *transcriptRing) say(w []string) string {
 	case "at":
 		b.at = types.Time(b.number(w[1]))
 	case "add":
-		if err := b.ring.Admit(); err != nil {
-			return err.Error()
+		if b.ring.Full() {
+			return access.ErrFull.Error()
 		}
 		b.ring.Add(b.key(w))
 		return "added"

@@ -27,9 +27,13 @@ const (
 	grace  = 2 * time.Second
 )
 
-func limits() (accounting.Limits, reference.Limits) {
+// limits returns the limits of a plane and of its model. Shared ones have none of a tenant, so that tenants leave room.
+func limits(shared bool) (accounting.Limits, reference.Limits) {
 	m := reference.Limits{Rows: 7, Streams: 3, TenantRows: 5, TenantStreams: 2, Window: window.Milliseconds(), Grace: grace.Milliseconds(),
 		MaxAge: accounting.MaxAge.Milliseconds(), MaxFuture: accounting.MaxFuture.Milliseconds()}
+	if shared {
+		m.TenantRows = 0
+	}
 	return accounting.Limits{Rows: m.Rows, Streams: m.Streams, Tenants: 2, TenantRow: m.TenantRows, TenantDim: m.TenantStreams, Lines: 2, Window: window, Grace: grace}, m
 }
 
@@ -54,15 +58,18 @@ type books struct {
 	disk     map[refKey]command.PriorOutcome // refs in the index only
 	reported map[refKey]accounting.Event     // all that were recorded
 	slices   []accounting.Slice
-	metered  int // events of metered usage
+	dues     []types.Time     // of slices
+	asked    map[asked]string // the answers to questions as of a time
+	metered  int              // events of metered usage
 	lines    map[accounting.LineKey]accounting.Line
 	body     []byte // of the open frame
 }
 
 func newBooks(t *rapid.T, seen map[string]int) *books {
-	l, m := limits()
-	return &books{T: t, plane: accounting.New(l, 1), fold: accounting.New(l, 2), model: &reference.Book{Limits: m}, seen: seen,
-		now: types.Time(1_700_000_000_000), window: map[refKey]command.PriorOutcome{}, disk: map[refKey]command.PriorOutcome{}, reported: map[refKey]accounting.Event{}, lines: map[accounting.LineKey]accounting.Line{}}
+	l, m := limits(rapid.Bool().Draw(t, "shared"))
+	other, _ := limits(true) // what was recorded with a limit is folded without
+	return &books{T: t, plane: accounting.New(l, 1), fold: accounting.New(other, 2), model: &reference.Book{Limits: m}, seen: seen,
+		now: types.Time(1_700_000_000_000), window: map[refKey]command.PriorOutcome{}, disk: map[refKey]command.PriorOutcome{}, reported: map[refKey]accounting.Event{}, lines: map[accounting.LineKey]accounting.Line{}, asked: map[asked]string{}}
 }
 
 func (b *books) Record() *record.Record { return &b.rec }
@@ -112,7 +119,7 @@ func (b *books) Add() types.Position {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.slices = append(b.slices, s)
+		b.slices, b.dues = append(b.slices, s), append(b.dues, accounting.SliceDue(payload))
 	}
 	if b.plane.Hash() != b.fold.Hash() {
 		b.Fatalf("%v: the fold is another state", b.rec.Kind)
@@ -353,9 +360,12 @@ func (b *books) forget(*rapid.T) {
 	clear(b.window)
 }
 
-// restart loads a snapshot.
+// restart loads a snapshot, often with another configuration of windows.
 func (b *books) restart(*rapid.T) {
-	l, _ := limits()
+	l, _ := limits(b.model.Limits.TenantRows == 0)
+	l.Window = rapid.SampledFrom([]time.Duration{window, window, window / 2, 3 * window}).Draw(b.T, "window")
+	l.Grace = rapid.SampledFrom([]time.Duration{grace, grace, 0, time.Minute}).Draw(b.T, "grace")
+	b.model.Limits.Window, b.model.Limits.Grace = l.Window.Milliseconds(), l.Grace.Milliseconds()
 	fresh := accounting.New(l, 3)
 	b.plane.Dump(func(kind uint8, row []byte) {
 		if err := fresh.Load(kind, row); err != nil {
@@ -423,6 +433,7 @@ func (b *books) check(*rapid.T) {
 	if !maps.Equal(lines, b.lines) {
 		b.Fatalf("lines %v, want %v", lines, b.lines)
 	}
+	b.askAgain()
 	events := checkUsage(b.T, b.fold, b.slices, b.model)
 	if all := len(b.reported) + b.metered; events != all {
 		b.Fatalf("%d events are counted, %d were recorded", events, all)
@@ -435,12 +446,13 @@ func TestUsageAgreesWithModel(t *testing.T) {
 	seen := map[string]int{}
 	want := []string{"recorded", "duplicate", "late", "usage", "correction", "conflict within a request", "conflict", "too old", "in the future", "overflow", "capacity",
 		"metered", "metered: too old", "metered: overflow", "metered: capacity",
-		"prepaid", "prepaid_correction", "line", "no room for a line", "line closed"}
+		"prepaid", "prepaid_correction", "line", "no room for a line", "line closed",
+		"asked", "asked as of now", "asked while usage is due", "asked of late usage"}
 	rare := func(what string) bool { return seen[what] < 3 }
 	for range 20 {
 		rapid.Check(t, func(r *rapid.T) {
 			b := newBooks(r, seen)
-			r.Repeat(map[string]func(*rapid.T){"report": b.report, "meter": b.meter, "pass": b.pass, "forget": b.forget, "restart": b.restart, "": b.check})
+			r.Repeat(map[string]func(*rapid.T){"report": b.report, "meter": b.meter, "pass": b.pass, "forget": b.forget, "restart": b.restart, "ask": b.ask, "": b.check})
 		})
 		if t.Failed() || !slices.ContainsFunc(want, rare) {
 			break

@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"bytes"
 	"math/bits"
 
 	"macronode/core/digest"
@@ -73,8 +74,7 @@ func (p *Plane) fitsSlice(r *record.Record) bool {
 
 // sealedKey returns the row of a slice with labels.
 func sealedKey(s *Slice, due types.Time, labels []byte) rowKey {
-	series := identifySeries(s.Dimension, labels)
-	return rowKey{tenant: s.Tenant, window: s.Window, due: due, late: s.Kind.IsLate(), prepaid: s.Kind.IsPrepaid(), series: series.ID}
+	return rowKey{tenant: s.Tenant, window: s.Window, due: due, late: s.Kind.IsLate(), prepaid: s.Kind.IsPrepaid(), series: seriesID(s.Dimension, labels)}
 }
 
 // Apply changes the state by a record.
@@ -115,9 +115,22 @@ func (p *Plane) applySlice(r *record.Record) {
 	p.streams.Set(at, Stream{s.Seq, s.Digest})
 	for len(rows) > 0 {
 		labels, rest, _ := cutText(rows)
-		place, exists := p.rows.Find(sealedKey(&s, due, labels))
+		place, exists := p.sealedPlace(&s, due, labels)
 		types.Assert(exists, "accounting: a slice seals a row that does not exist")
 		p.dropRow(place)
 		rows = rest[2*8:]
 	}
+}
+
+// sealedPlace returns the place of the row of a slice with labels. Slices have the rows in the order in which they are due, so it is the
+// first one: that saves the digest of the series.
+func (p *Plane) sealedPlace(s *Slice, due types.Time, labels []byte) (place uint32, exists bool) {
+	if first, any := p.due.First(); any {
+		k, text := p.rows.Key(first), &p.texts[first]
+		if k.due == due && k.tenant == s.Tenant && k.window == s.Window && k.late == s.Kind.IsLate() && k.prepaid == s.Kind.IsPrepaid() &&
+			bytes.Equal(text.Labels(), labels) && bytes.Equal(text.Dimension(), s.Dimension) {
+			return first, true
+		}
+	}
+	return p.rows.Find(sealedKey(s, due, labels))
 }

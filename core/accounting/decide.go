@@ -7,6 +7,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/plane"
 	"macronode/core/record"
+	"macronode/core/share"
 	"macronode/core/types"
 )
 
@@ -27,7 +28,7 @@ func (p *Plane) Decide(at types.Time, c command.Command, f plane.Frame, reply *e
 // check finds the events that are not recorded yet, and returns how many these are; or it sets the problem of reply.
 func (p *Plane) check(at types.Time, in *RecordEvents, f plane.Frame, reply *event.Reply) (report Report) {
 	report = Report{Caller: in.Caller, Duplicate: uint16(in.repeats)}
-	var need needs
+	need := needs{ofEvents: true}
 	if reply.Problem, reply.Item = p.checkEvents(at, in, f, &report, &need); reply.Problem != event.None {
 		return report
 	}
@@ -69,6 +70,7 @@ func (p *Plane) checkEvents(at types.Time, in *RecordEvents, f plane.Frame, repo
 
 // needs are the rows and streams that a command adds, and the row that it adds usage to.
 type needs struct {
+	ofEvents      bool // a quarter of the rows is not for them, but for metered usage
 	rows, streams int
 	tenantStreams int // of the streams, those that the limit of the tenant is for
 	lastStream    types.NameHash
@@ -142,18 +144,24 @@ func (p *Plane) shortage(of types.Tenant, n *needs) event.Shortage {
 	if !known && n.rows > 0 {
 		tenants = 1
 	}
+	left, ofTenant := p.rows.Room(), p.limits.TenantRow
+	if n.ofEvents {
+		left -= p.limits.Rows / 4
+		ofTenant -= p.limits.TenantRow / 4
+	}
 	for _, c := range [...]struct {
 		limit        event.Limit
 		needed, left int
+		shared       bool
 	}{
-		{event.UsageTenantRows, n.rows, p.limits.TenantRow - int(t.rows)},
-		{event.UsageRows, n.rows, p.rows.Room()},
-		{event.UsageTenantDimensions, n.tenantStreams, p.limits.TenantDim - int(t.streams)},
-		{event.UsageStreams, n.streams, p.streams.Room()},
-		{event.UsageTenants, tenants, p.tenants.Room()},
+		{event.UsageTenantRows, n.rows, share.Left(ofTenant, int(t.rows), left), ofTenant == 0},
+		{event.UsageRows, n.rows, left, false},
+		{event.UsageTenantDimensions, n.tenantStreams, p.limits.TenantDim - int(t.streams), false},
+		{event.UsageStreams, n.streams, p.streams.Room(), false},
+		{event.UsageTenants, tenants, p.tenants.Room(), false},
 	} {
-		if c.needed > 0 && c.needed > c.left {
-			return event.Shortage{Limit: c.limit, Needed: uint32(c.needed), Left: uint32(max(c.left, 0))}
+		if c.needed > 0 && c.needed > c.left && !(c.shared && n.rows > left) { // of a full table, the table is the shortage
+			return event.Shortage{Limit: c.limit, Needed: uint64(c.needed), Left: uint64(max(c.left, 0)), Shared: c.shared}
 		}
 	}
 	return event.Shortage{}

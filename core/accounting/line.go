@@ -24,6 +24,11 @@ func (k LineKey) HashInto(h types.Hash64) types.Hash64 {
 	return k.Price.HashInto(k.Tenant.HashInto(h).Mix(uint64(k.Month)))
 }
 
+// Compare is the order of the lines of a record: by price, then by month.
+func (k LineKey) Compare(o LineKey) int {
+	return cmp.Or(bytes.Compare(k.Price[:], o.Price[:]), cmp.Compare(k.Month, o.Month))
+}
+
 // A Line is what prepaid usage adds up to. Its arrears are the price of the units, less what was paid. Events are recorded only if
 // they leave no arrears; requests have been served when they are recorded.
 type Line struct {
@@ -115,13 +120,14 @@ func (p *Plane) fitsPaid(r *record.Record) bool {
 		return false
 	}
 	added := 0
-	var last []byte
-	for b := r.Payload[digestSize:]; len(b) > 0; b = b[lineEntrySize:] {
+	entries := r.Payload[digestSize:]
+	var last LineKey
+	for b := entries; len(b) > 0; b = b[lineEntrySize:] {
 		k, l := parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:])
-		if !isMonth(k.Month) || last != nil && bytes.Compare(last, b[:lineKeySize]) >= 0 {
+		if !isMonth(k.Month) || len(b) < len(entries) && last.Compare(k) >= 0 {
 			return false
 		}
-		last = b[:lineKeySize]
+		last = k
 		was, exists := p.Line(k)
 		if !exists {
 			added++
@@ -228,7 +234,7 @@ func (d *Prepaid) IsNew(i int) (month types.Time, ok bool) {
 // LineShortage returns the shortage if there is no room for more lines.
 func (p *Plane) LineShortage(more int) event.Shortage {
 	if room := p.lines.Room(); more > room {
-		return event.Shortage{Limit: event.UsageLines, Needed: uint32(more), Left: uint32(room)}
+		return event.Shortage{Limit: event.UsageLines, Needed: uint64(more), Left: uint64(room)}
 	}
 	return event.Shortage{}
 }

@@ -7,8 +7,46 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/accounting"
+	"macronode/core/record"
 	"macronode/core/types"
 )
+
+// fitted is a frame that notes whether its records fit, and applies none.
+type fitted struct {
+	direct
+	fits []bool
+}
+
+func (f *fitted) Record() *record.Record { return &f.rec }
+func (f *fitted) Add() types.Position {
+	f.fits = append(f.fits, f.plane.Fits(&f.rec))
+	return types.Position{LSN: 1}
+}
+
+// TestLinesOfTwoMonthsFit: usage of the last requests of a month and of the first of the next is in one record. A replay accepts it, in
+// whatever order the bytes of the two times are.
+func TestLinesOfTwoMonthsFit(t *testing.T) {
+	f := &fitted{direct: direct{plane: accounting.New(accounting.Limits{Rows: 1, Streams: 1, Tenants: 1, Lines: 4, Window: window, Grace: grace}, 1)}}
+	line := func(price byte, month types.Time) accounting.LineChange {
+		return accounting.LineChange{LineKey: accounting.LineKey{Tenant: 1, Price: types.NameHash{price}, Month: month}, Line: accounting.Line{Units: types.MinorUnits(1)}}
+	}
+	for month := accounting.MonthOf(1_600_000_000_000); month.From < 4_000_000_000_000; month = accounting.MonthOf(month.To) {
+		for _, c := range []struct {
+			lines []accounting.LineChange
+			fits  bool
+		}{
+			{[]accounting.LineChange{line(1, month.From), line(1, month.To), line(2, month.From)}, true},
+			{[]accounting.LineChange{line(1, month.To), line(1, month.From)}, false},
+			{[]accounting.LineChange{line(1, month.From), line(1, month.From)}, false},
+			{[]accounting.LineChange{line(2, month.From), line(1, month.To)}, false},
+		} {
+			f.fits = nil
+			if f.plane.RecordLines(1, accounting.Digest{1}, c.lines, f); len(f.fits) != 1 || f.fits[0] != c.fits {
+				t.Fatalf("lines of %v fit: %v, want %v", c.lines, f.fits, c.fits)
+			}
+		}
+	}
+}
 
 // TestMonthOf compares months with the calendar.
 func TestMonthOf(t *testing.T) {

@@ -23,7 +23,7 @@ type Request struct {
 
 // Labels returns the text of the labels of r, as a Series has it; false if one of them is invalid.
 func (r *Request) Labels() (text []byte, ok bool) {
-	k := meterKey{service: r.Service, method: r.Method, route: r.Route}
+	k := RequestKey{service: r.Service, method: r.Method, route: r.Route}
 	s, err := NewSeries("requests", k.labels())
 	return s.Labels, err == nil
 }
@@ -34,28 +34,28 @@ func (r *Request) Labels() (text []byte, ok bool) {
 type Meter struct {
 	window                 time.Duration
 	maxRows, maxTenantRows int
-	rows                   map[meterKey]metered
+	rows                   map[RequestKey]*metered // pointers: a request looks its row up once
 	tenantRows             map[types.Tenant]int
 }
 
-// A meterKey identifies the requests that are counted together.
-type meterKey struct {
+// A RequestKey identifies the requests of a Meter that are counted together.
+type RequestKey struct {
 	tenant                 types.Tenant
 	from                   types.Time // of the window
 	service, method, route string
 }
 
-func (k meterKey) compare(o meterKey) int {
+func (k RequestKey) compare(o RequestKey) int {
 	return cmp.Or(cmp.Compare(k.tenant, o.tenant), cmp.Compare(k.from, o.from), cmp.Compare(k.service, o.service), cmp.Compare(k.method, o.method), cmp.Compare(k.route, o.route))
 }
 
 // labels returns the labels of the series.
-func (k *meterKey) labels() []Label {
+func (k *RequestKey) labels() []Label {
 	return []Label{{"service", k.service}, {"method", k.method}, {"route", k.route}}
 }
 
 // valid reports whether the labels are those of a series.
-func (k *meterKey) valid() bool {
+func (k *RequestKey) valid() bool {
 	_, err := NewSeries("requests", k.labels())
 	return err == nil
 }
@@ -78,49 +78,55 @@ type MeteredUsage struct {
 }
 
 type meteredRow struct {
-	meterKey
+	RequestKey
 	metered
 }
 
 // NewMeter returns a meter of windows of a length. It has at most maxRows rows, and maxTenantRows of one tenant: usage of a tenant
 // that the node rejects for now waits here, and must leave room for the others.
 func NewMeter(window time.Duration, maxRows, maxTenantRows int) *Meter {
-	return &Meter{window: window, maxRows: maxRows, maxTenantRows: maxTenantRows, rows: make(map[meterKey]metered), tenantRows: make(map[types.Tenant]int)}
+	return &Meter{window: window, maxRows: maxRows, maxTenantRows: maxTenantRows, rows: make(map[RequestKey]*metered), tenantRows: make(map[types.Tenant]int)}
 }
 
 // Add counts a request, which has anything to count. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
 // is not possible: it would take centuries between two calls of Take.
 func (m *Meter) Add(r Request) bool {
-	length := types.Time(m.window / time.Millisecond)
 	one := metered{1, 1, r.In, r.Out}
 	if r.InFrame {
 		one.requests = 0
 	}
-	return m.add(meterKey{r.Tenant, max(1, r.At-r.At%length), r.Service, r.Method, r.Route}, one)
+	return m.add(m.Key(&r), one)
 }
 
-func (m *Meter) add(k meterKey, more metered) bool {
-	sum, exists := m.rows[k]
-	if !exists {
+// Key returns the key of a request.
+func (m *Meter) Key(r *Request) RequestKey {
+	length := types.Time(m.window / time.Millisecond)
+	return RequestKey{r.Tenant, max(1, r.At-r.At%length), r.Service, r.Method, r.Route}
+}
+
+func (m *Meter) add(k RequestKey, more metered) bool {
+	sum := m.rows[k]
+	if sum == nil {
 		if len(m.rows) >= m.maxRows || m.tenantRows[k.tenant] >= m.maxTenantRows || !k.valid() {
 			return false
 		}
 		m.tenantRows[k.tenant]++
+		sum = new(metered)
+		m.rows[k] = sum
 	}
 	sum.add(more)
-	m.rows[k] = sum
 	return true
 }
 
 // Take returns what was counted since the last call, in commands without tickets, and forgets it.
 func (m *Meter) Take() (all []*MeteredUsage) {
 	var last *MeteredUsage
-	for _, k := range slices.SortedFunc(maps.Keys(m.rows), meterKey.compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(m.rows), RequestKey.compare) {
 		if last == nil || last.Command.Tenant != k.tenant || len(last.Command.Metered)+3 > MaxMetered {
 			last = &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: k.tenant}}}
 			all = append(all, last)
 		}
-		last.add(k, m.rows[k])
+		last.add(k, *m.rows[k])
 	}
 	clear(m.rows)
 	clear(m.tenantRows)
@@ -131,7 +137,7 @@ func (m *Meter) Take() (all []*MeteredUsage) {
 }
 
 // add adds the rows of a key: its requests, and its bytes if there are any.
-func (u *MeteredUsage) add(k meterKey, sum metered) {
+func (u *MeteredUsage) add(k RequestKey, sum metered) {
 	u.rows = append(u.rows, meteredRow{k, sum})
 	u.Requests += sum.ended
 	for _, d := range [...]struct {
@@ -144,6 +150,15 @@ func (u *MeteredUsage) add(k meterKey, sum metered) {
 		s, err := NewSeries(d.dimension, k.labels())
 		types.Assert(err == nil, "accounting: a request with an invalid label was counted")
 		u.Command.Metered = append(u.Command.Metered, Metered{s, k.from, Count{d.value, d.events}})
+	}
+}
+
+// Keys yields the keys of the requests.
+func (u *MeteredUsage) Keys(yield func(RequestKey) bool) {
+	for i := range u.rows {
+		if !yield(u.rows[i].RequestKey) {
+			return
+		}
 	}
 }
 
@@ -160,7 +175,7 @@ func (u *MeteredUsage) Halves() (first, second *MeteredUsage, ok bool) {
 func (u *MeteredUsage) part(rows []meteredRow) *MeteredUsage {
 	p := &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: u.Command.Tenant}}}
 	for _, r := range rows {
-		p.add(r.meterKey, r.metered)
+		p.add(r.RequestKey, r.metered)
 	}
 	p.Command.Sort()
 	return p
@@ -170,7 +185,7 @@ func (u *MeteredUsage) part(rows []meteredRow) *MeteredUsage {
 // they are lost.
 func (m *Meter) Return(u *MeteredUsage) (lost uint64) {
 	for _, r := range u.rows {
-		if !m.add(r.meterKey, r.metered) {
+		if !m.add(r.RequestKey, r.metered) {
 			lost += r.ended
 		}
 	}

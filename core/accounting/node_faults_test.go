@@ -72,7 +72,7 @@ func (s *system) trust(*rapid.T) {
 
 // replay makes the model of the changes of the frames.
 func (s *system) replay() {
-	_, m := limits()
+	_, m := limits(false)
 	s.model, s.reported = &reference.Book{Limits: m}, map[refKey]accounting.Event{}
 	for _, c := range s.changes {
 		if c.tenant == 0 {
@@ -121,6 +121,11 @@ func (s *system) crash(*rapid.T) {
 		if err := recovered.Fold(body, nil); err != nil {
 			s.Fatal(err)
 		}
+	}
+	var folded, loaded state.RowSum
+	old.Dump(folded.Add)
+	if recovered.Dump(loaded.Add); folded.Root() != loaded.Root() {
+		s.Fatalf("the rows after frame %d depend on the snapshot of frame %d", recovered.LSN, cut)
 	}
 	if recovered.Hash() != old.Hash() {
 		s.Fatal("recovery made another state")

@@ -31,7 +31,7 @@ var apiKeys = [...]event.Key{{ID: 7, Tenant: 1, Scopes: event.AllScopes, Bootstr
 const windowKeys = 12 // idempotency keys and refs in memory
 
 func nodeLimits() state.Limits {
-	l, _ := limits()
+	l, _ := limits(false)
 	return state.Limits{
 		Ledger:      ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 3, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1},
 		Idempotency: idempotency.Limits{Keys: windowKeys, PerTenant: windowKeys, Tenants: 3, TTL: time.Hour}, Keys: 4,

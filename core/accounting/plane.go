@@ -28,7 +28,7 @@ type Limits struct {
 	Rows      int // of all windows that are not sealed
 	Streams   int // of all tenants; a stream is permanent
 	Tenants   int // that have a stream
-	TenantRow int // rows of one tenant
+	TenantRow int // rows of one tenant; 0: see share.Left
 	TenantDim int // streams of one tenant
 	Lines     int // of prepaid usage, of all tenants
 
@@ -95,11 +95,8 @@ func New(l Limits, seed types.Hash64) *Plane {
 // ID is that of the accounting plane.
 func (*Plane) ID() types.Plane { return types.PlaneAccounting }
 
-// Authorized requires the scope meter, unless the node itself gives the command.
+// Authorized requires the scope meter.
 func (*Plane) Authorized(at types.Time, keys *access.Keys, c command.Command) bool {
-	if own, ok := c.(command.ByNode); ok && own.ByNode() {
-		return true
-	}
 	return keys.Allows(at, c.Head().Caller, c.Head().Tenant, event.ScopeMeter)
 }
 

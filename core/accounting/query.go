@@ -65,6 +65,30 @@ func (p *Plane) SealedTo(t types.Tenant, at types.Time) types.Time {
 	return to
 }
 
+// AsOfLimit returns the latest time as of which the state of a time answers queries: all that is due by then is sealed. No usage that is
+// recorded later is due by then, so these slices are all that will ever be.
+func (p *Plane) AsOfLimit(at types.Time) types.Time {
+	first, any := p.due.First()
+	if !any {
+		return at
+	}
+	k, _ := p.rows.Row(first)
+	return min(at, k.due-1)
+}
+
+// A ReadPoint says what a query can read of a state.
+type ReadPoint struct {
+	Upto      types.LSN  // the last frame of the state
+	At        types.Time // of that frame
+	SealedTo  types.Time // the end of the windows of the tenant that are sealed
+	AsOfLimit types.Time // the latest time that a query can be as of
+}
+
+// ReadPoint returns what a query of a tenant can read after a frame.
+func (p *Plane) ReadPoint(t types.Tenant, upto types.LSN, at types.Time) ReadPoint {
+	return ReadPoint{upto, at, p.SealedTo(t, at), p.AsOfLimit(at)}
+}
+
 // SealLag returns for how long the oldest row is due at a time.
 func (p *Plane) SealLag(at types.Time) time.Duration {
 	first, any := p.due.First()
@@ -87,7 +111,13 @@ type SliceRange struct {
 	Dimension []byte      // empty: all
 	From, To  types.Time  // windows that begin in [From, To)
 	Upto      types.LSN   // sealed by frames up to here
+	AsOf      types.Time  // due by then; zero: whenever it was due
 	After     SliceCursor // zero: from the first
+}
+
+// InTime reports whether a slice was sealed by the last frame of r, and due by its time.
+func (r *SliceRange) InTime(s *SealedSlice) bool {
+	return s.LSN <= r.Upto && (r.AsOf == 0 || s.Due <= r.AsOf)
 }
 
 // A SliceCursor is the place of a slice in the order of a SliceRange.

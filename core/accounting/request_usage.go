@@ -25,7 +25,7 @@ var _ command.Usage = (*RequestUsage)(nil)
 // the frame.
 func NewRequestUsage(r *Request) *RequestUsage {
 	u := new(RequestUsage)
-	k := meterKey{service: r.Service, method: r.Method, route: r.Route}
+	k := RequestKey{service: r.Service, method: r.Method, route: r.Route}
 	for _, row := range [...]struct {
 		dimension string
 		value     uint64

@@ -103,8 +103,7 @@ func (p *Plane) before(a, b uint32) bool {
 
 // compareSlices is 0 if the rows at two places belong to the same slice.
 func (p *Plane) compareSlices(a, b uint32) int {
-	ka, _ := p.rows.Row(a)
-	kb, _ := p.rows.Row(b)
+	ka, kb := p.rows.Key(a), p.rows.Key(b)
 	switch {
 	case ka.due != kb.due:
 		return sign(ka.due < kb.due)

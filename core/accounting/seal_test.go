@@ -68,7 +68,7 @@ func TestLargeWindowHasSeveralSlices(t *testing.T) {
 	if p.Decide(at, c, f, &reply); reply.Problem != event.None {
 		t.Fatal(reply.Problem)
 	}
-	model := &reference.Book{Limits: reference.Limits{Rows: rows, Streams: 1, TenantRows: rows, TenantStreams: 1, Window: window.Milliseconds(), Grace: grace.Milliseconds(), MaxAge: 1e12}}
+	model := &reference.Book{Limits: reference.Limits{Rows: 2 * rows, Streams: 1, TenantRows: 2 * rows, TenantStreams: 1, Window: window.Milliseconds(), Grace: grace.Milliseconds(), MaxAge: 1e12}}
 	for _, e := range c.Events {
 		if problems, _ := model.Record(int64(at), 1, []reference.Event{{ID: e.ID, Dimension: "requests", Labels: string(e.Series.Labels), Value: e.Value, Time: int64(at)}}); problems != nil {
 			t.Fatal(problems)

@@ -47,7 +47,7 @@ type Series struct {
 // NewSeries returns the series of a dimension and labels. Letters become lower case. Its error is a
 // *FieldError.
 func NewSeries(dimension string, labels []Label) (Series, error) {
-	dimension = strings.ToLower(dimension)
+	dimension = lower(dimension)
 	if err := checkDimension(dimension); err != nil {
 		return Series{}, err
 	}
@@ -55,7 +55,7 @@ func NewSeries(dimension string, labels []Label) (Series, error) {
 	var values [len(names)]string
 	for _, l := range labels {
 		place := slices.Index(names[:], l.Name)
-		value := strings.ToLower(l.Value)
+		value := lower(l.Value)
 		switch {
 		case place < 0:
 			return Series{}, &FieldError{"labels", "unknown label; the labels are " + strings.Join(names[:], ", ")}
@@ -122,11 +122,26 @@ func isName(s string, limit int) bool {
 	return true
 }
 
+// lower makes the letters A to Z lower case, and no others: some letters outside ASCII have one of a to z as lower case.
+func lower(s string) string {
+	return strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c - 'A' + 'a'
+		}
+		return c
+	}, s)
+}
+
 // identifySeries computes the digests of a series. It allocates nothing.
 func identifySeries(dimension, labels []byte) Series {
+	return Series{Dimension: dimension, Labels: labels, ID: seriesID(dimension, labels), stream: digest.Name(dimension)}
+}
+
+// seriesID returns the digest of a series. It allocates nothing.
+func seriesID(dimension, labels []byte) types.NameHash {
 	var room [MaxDimension + 1 + MaxLabels]byte
 	both := append(append(append(room[:0], dimension...), 0), labels...)
-	return Series{Dimension: dimension, Labels: labels, ID: digest.Name(both), stream: digest.Name(dimension)}
+	return digest.Name(both)
 }
 
 // ParseLabels returns the labels of their text.

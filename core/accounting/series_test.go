@@ -31,6 +31,8 @@ func TestSeries(t *testing.T) {
 		"empty custom name": {"custom:", "dimension", nil},
 		"long custom name":  {"custom:" + long, "dimension", nil},
 		"blank":             {"custom:a b", "dimension", nil},
+		"Kelvin sign":       {"custom:to\u212aen", "dimension", nil},
+		"dotted I":          {"requests", "labels.route", []accounting.Label{{Name: "route", Value: "\u0130d"}}},
 		"unknown label":     {"requests", "labels", []accounting.Label{{Name: "host", Value: "a"}}},
 		"empty value":       {"requests", "labels.route", []accounting.Label{{Name: "route", Value: ""}}},
 		"comma":             {"requests", "labels.route", []accounting.Label{{Name: "route", Value: "a,b"}}},

@@ -13,7 +13,8 @@ import (
 // TestShortageNamesTheLimit: a report that exceeds a limit is rejected with the limit, what it needs and what is left.
 func TestShortageNamesTheLimit(t *testing.T) {
 	const at = types.Time(1_700_000_000_000)
-	limits := accounting.Limits{Rows: 7, Streams: 3, Tenants: 2, TenantRow: 5, TenantDim: 2, Window: window, Grace: grace}
+	// Events use at most 7 rows, and 5 of a tenant: the rest is for metered usage.
+	explicit := accounting.Limits{Rows: 9, Streams: 3, Tenants: 2, TenantRow: 6, TenantDim: 2, Window: window, Grace: grace}
 	type usage struct {
 		tenant     types.Tenant
 		dimensions int
@@ -24,21 +25,34 @@ func TestShortageNamesTheLimit(t *testing.T) {
 		report usage
 		want   event.Shortage
 		detail string
+		shared bool // there is no limit of a tenant
 	}{
-		{nil, usage{1, 1, 5}, event.Shortage{}, ""},
-		{nil, usage{1, 1, 6}, event.Shortage{Limit: event.UsageTenantRows, Needed: 6, Left: 5},
-			"accounting.max_rows_per_tenant limits the rows of usage of the tenant: needed 6, left 5, until windows are sealed. No event of the request was recorded."},
-		{[]usage{{1, 1, 4}}, usage{1, 1, 6}, event.Shortage{Limit: event.UsageTenantRows, Needed: 2, Left: 1},
-			"accounting.max_rows_per_tenant limits the rows of usage of the tenant: needed 2, left 1, until windows are sealed. No event of the request was recorded."},
-		{[]usage{{1, 1, 4}}, usage{2, 1, 4}, event.Shortage{Limit: event.UsageRows, Needed: 4, Left: 3},
-			"accounting.rows limits the rows of usage of all tenants: needed 4, left 3, until windows are sealed. No event of the request was recorded."},
-		{[]usage{{1, 1, 1}}, usage{1, 3, 1}, event.Shortage{Limit: event.UsageTenantDimensions, Needed: 2, Left: 1},
-			"accounting.max_dimensions_per_tenant limits the dimensions of the tenant: needed 2, left 1. No event of the request was recorded."},
-		{[]usage{{1, 2, 1}}, usage{2, 2, 1}, event.Shortage{Limit: event.UsageStreams, Needed: 2, Left: 1},
-			"accounting.streams limits the dimensions of all tenants: needed 2, left 1. No event of the request was recorded."},
-		{[]usage{{1, 1, 1}, {2, 1, 1}}, usage{3, 1, 1}, event.Shortage{Limit: event.UsageTenants, Needed: 1, Left: 0},
-			"wallet.limits.tenants limits the tenants with usage: needed 1, left 0. No event of the request was recorded."},
+		{report: usage{1, 1, 5}, want: event.Shortage{}},
+		{report: usage{1, 1, 6}, want: event.Shortage{Limit: event.UsageTenantRows, Needed: 6, Left: 5},
+			detail: "accounting.max_rows_per_tenant limits the rows of usage of the tenant: needed 6, left 5, until windows are sealed. No event of the request was recorded."},
+		{before: []usage{{1, 1, 4}}, report: usage{1, 1, 6}, want: event.Shortage{Limit: event.UsageTenantRows, Needed: 2, Left: 1},
+			detail: "accounting.max_rows_per_tenant limits the rows of usage of the tenant: needed 2, left 1, until windows are sealed. No event of the request was recorded."},
+		{before: []usage{{1, 1, 4}}, report: usage{2, 1, 4}, want: event.Shortage{Limit: event.UsageRows, Needed: 4, Left: 3},
+			detail: "accounting.rows limits the rows of usage of all tenants: needed 4, left 3, until windows are sealed. No event of the request was recorded."},
+		{before: []usage{{1, 1, 1}}, report: usage{1, 3, 1}, want: event.Shortage{Limit: event.UsageTenantDimensions, Needed: 2, Left: 1},
+			detail: "accounting.max_dimensions_per_tenant limits the dimensions of the tenant: needed 2, left 1. No event of the request was recorded."},
+		{before: []usage{{1, 2, 1}}, report: usage{2, 2, 1}, want: event.Shortage{Limit: event.UsageStreams, Needed: 2, Left: 1},
+			detail: "accounting.streams limits the dimensions of all tenants: needed 2, left 1. No event of the request was recorded."},
+		{before: []usage{{1, 1, 1}, {2, 1, 1}}, report: usage{3, 1, 1}, want: event.Shortage{Limit: event.UsageTenants, Needed: 1, Left: 0},
+			detail: "wallet.limits.tenants limits the tenants with usage: needed 1, left 0. No event of the request was recorded."},
+		{shared: true, report: usage{1, 1, 4}},
+		{shared: true, report: usage{1, 1, 5}, want: event.Shortage{Limit: event.UsageTenantRows, Needed: 5, Left: 4, Shared: true},
+			detail: "Without accounting.max_rows_per_tenant, the rows of usage of the tenant leave room for those of others: needed 5, left 4, until windows are sealed. No event of the request was recorded."},
+		{shared: true, before: []usage{{1, 1, 4}}, report: usage{2, 1, 2}},
+		{shared: true, before: []usage{{1, 1, 4}}, report: usage{2, 1, 3}, want: event.Shortage{Limit: event.UsageTenantRows, Needed: 3, Left: 2, Shared: true},
+			detail: "Without accounting.max_rows_per_tenant, the rows of usage of the tenant leave room for those of others: needed 3, left 2, until windows are sealed. No event of the request was recorded."},
+		{shared: true, before: []usage{{1, 1, 4}}, report: usage{2, 1, 4}, want: event.Shortage{Limit: event.UsageRows, Needed: 4, Left: 3},
+			detail: "accounting.rows limits the rows of usage of all tenants: needed 4, left 3, until windows are sealed. No event of the request was recorded."},
 	} {
+		limits := explicit
+		if c.shared {
+			limits.TenantRow = 0
+		}
 		p := accounting.New(limits, 1)
 		f := &direct{plane: p, at: at}
 		var reply event.Reply

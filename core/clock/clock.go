@@ -27,6 +27,16 @@ const (
 // MaxTime is the largest time, in 2262. The clock never passes it.
 const MaxTime = types.Time(math.MaxInt64 / time.Millisecond)
 
+// The times at which a journal may begin, in milliseconds since 1970. The time of a journal never goes back, so a machine's clock that
+// was never set would determine it for ever.
+const (
+	EarliestStart types.Time = 1_767_225_600_000 // 2026-01-01, before the first version
+	LatestStart   types.Time = 4_102_444_800_000 // 2100-01-01
+)
+
+// MayBegin reports whether a journal may begin at a time.
+func MayBegin(t types.Time) bool { return EarliestStart <= t && t <= LatestStart }
+
 // Clock is the node's time. The zero value is ready; its first Read adopts the wall clock.
 //
 // Invariants:
@@ -61,11 +71,21 @@ func (c *Clock) Untrusted() bool { return c.untrusted }
 // find the time in the journal.
 func (c *Clock) Ahead() bool { return c.at > c.wall }
 
+// FarAhead reports whether the clock is ahead of the machine's clock by more than MaxTrustedOffset: an earlier reading of that was wrong.
+func (c *Clock) FarAhead() bool { return c.Offset() < -MaxTrustedOffset }
+
 // Offset returns how far the machine's clock is ahead of this clock.
 func (c *Clock) Offset() time.Duration { return c.wall - c.at }
 
 // Time returns the last reading.
 func (c *Clock) Time() types.Time { return types.Time(c.at / time.Millisecond) }
+
+// NotBefore returns an instant before which the clock does not read t, unless it steps forward meanwhile. As time goes by without a
+// step, it comes closer to the instant at which it does.
+func (c *Clock) NotBefore(t types.Time) types.Instant {
+	left := max(0, since1970(t)-c.at)
+	return c.mono.Add(left - left/(SlewDivisor+1))
+}
 
 // Accept trusts the wall clock, however far ahead it is.
 func (c *Clock) Accept() { c.at, c.untrusted = max(c.at, c.wall), false }

@@ -186,3 +186,43 @@ func TestHashCoversEveryField(t *testing.T) {
 	var c clock.Clock
 	hashcoverage.Every(t, &c, func() types.Hash64 { return c.HashInto(0) })
 }
+
+// TestNotBefore: up to the instant that NotBefore gives, a clock without steps does not read the time, but for the millisecond of its
+// wall clock. One that is read there each time gets there soon, whatever its rate.
+func TestNotBefore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k, now := clock.Clock{}, types.Now{Wall: 1_000_000, Synced: true}
+		k.Read(now)
+		offset := types.Time(rapid.SampledFrom([]int64{0, -5000, 5000}).Draw(t, "offset"))
+		began, to := now.Wall, now.Wall+types.Time(rapid.Int64Range(0, 1_000_000_000).Draw(t, "ms"))
+		reading := func(at types.Instant) types.Now {
+			return types.Now{Mono: at, Wall: began + offset + types.Time(at/1e6), Synced: true}
+		}
+		k.Read(reading(1))
+		reads, at := 0, types.Instant(1)
+		for ; k.Time() < to; reads++ {
+			due := k.NotBefore(to)
+			if due <= at {
+				t.Fatalf("not before %d, and it is %d", due, at)
+			}
+			if early := k; offset <= 0 && due-1e6 > at && early.Read(reading(due-1e6)) >= to {
+				t.Fatalf("it reads %d before %d", to, due)
+			}
+			at = due
+			k.Read(reading(at))
+		}
+		if due := k.NotBefore(to); reads > 20 || due > at {
+			t.Errorf("%d readings; at %d, not before %d", reads, at, due)
+		}
+	})
+}
+
+// TestJournalBeginsAtPossibleTime: from the year of the first version to the end of the century.
+func TestJournalBeginsAtPossibleTime(t *testing.T) {
+	first, last := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC), time.Date(2100, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for at, want := range map[time.Time]bool{time.Unix(0, 0): false, first.Add(-time.Millisecond): false, first: true, last: true, last.Add(time.Millisecond): false} {
+		if got := clock.MayBegin(types.Time(at.UnixMilli())); got != want {
+			t.Errorf("%v: %v, want %v", at, got, want)
+		}
+	}
+}

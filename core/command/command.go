@@ -7,6 +7,7 @@ import "macronode/core/types"
 // A Header is the part of a command that all planes share.
 type Header struct {
 	Ticket types.Ticket
+	Permit types.Ticket // of the admitted request that gives the command; 0: none
 	Caller types.KeyID
 	Tenant types.Tenant      // of the caller
 	Key    types.Name        // idempotency key
@@ -44,9 +45,8 @@ type WithRefs interface {
 	Refs(each func(ref types.NameHash, prior *PriorOutcome))
 }
 
-// ByNode is a command that the node itself may give. While the node drains, a command is rejected unless ByNode
-// returns true: then it is accepted until the drain is aborted or has ended, because it records what the node has
-// already done.
+// ByNode is a command that the node itself gives, if ByNode returns true and it has no caller: it records what the node has already done.
+// It needs no API key that permits it. While the node drains, all other commands are rejected unless their request was admitted before.
 type ByNode interface {
 	Command
 	ByNode() bool

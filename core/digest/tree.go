@@ -122,15 +122,25 @@ func (r Range) verify(s span, node func(uint64, *[NodeLen]byte) error, group fun
 // subtree returns the node above the chunks of p, the first of which has a number in the object.
 func subtree(p []byte, chunk uint64) guts.Node {
 	const most = guts.MaxSIMD * guts.ChunkSize
-	if len(p) < most {
-		var buf [most]byte
-		return guts.CompressBuffer(&buf, copy(buf[:], p), &guts.IV, chunk, 0)
-	}
-	if len(p) == most {
+	switch {
+	case len(p) <= guts.ChunkSize:
+		return guts.CompressChunk(p, &guts.IV, chunk, 0)
+	case len(p) < most:
+		return partialSubtree(p, chunk)
+	case len(p) == most:
 		return guts.CompressBuffer((*[most]byte)(p), most, &guts.IV, chunk, 0)
 	}
 	half := 1 << (bits.Len(uint(len(p)-1)) - 1)
 	return parent(chainingValue(subtree(p[:half], chunk)), chainingValue(subtree(p[half:], chunk+uint64(half/guts.ChunkSize))))
+}
+
+// partialSubtree is subtree for several chunks, but fewer than CompressBuffer takes. Its buffer would otherwise be on the stack once for each
+// level of subtree, and the stack of every goroutine that hashes would grow to 64 KiB.
+//
+//go:noinline
+func partialSubtree(p []byte, chunk uint64) guts.Node {
+	var buf [guts.MaxSIMD * guts.ChunkSize]byte
+	return guts.CompressBuffer(&buf, copy(buf[:], p), &guts.IV, chunk, 0)
 }
 
 func parent(left, right Value) guts.Node {

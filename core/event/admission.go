@@ -60,7 +60,8 @@ func (f Completion) String() string {
 	return [...]string{"completed", "rejected", "aborted", "?"}[min(f, NumCompletions)]
 }
 
-// A Decision is the answer to an Admit or a ReserveBytes.
+// A Decision is the answer to an Admit or a ReserveBytes, or takes the permit of an admitted request: then Reason is RejectGaveWay or
+// RejectKeyEnded, and a part of its bodies that waits gets a Decision of its own.
 type Decision struct {
 	Ticket     types.Ticket
 	Problem    Problem // None: admitted
@@ -90,6 +91,8 @@ const (
 	RejectQueueTimeout               // no permit became free in time
 	RejectNotServing                 // starting, draining
 	RejectNoSlots                    // all slots of the class are in use, so admission was not asked
+	RejectGaveWay                    // its permit was given to a peer without a permit; it was admitted before
+	RejectKeyEnded                   // its API key was revoked or has expired; it may have been admitted before
 	NumRejectReasons
 )
 
@@ -100,11 +103,13 @@ func (w RejectReason) Problem() Problem {
 		return RateLimited
 	case w == RejectNotServing:
 		return Unavailable
+	case w == RejectKeyEnded:
+		return Unauthorized
 	}
 	return Busy
 }
 
 func (w RejectReason) String() string {
 	return [...]string{"admitted", "quota_exceeded", "pacing_timeout", "queue_full", "class_limit", "flow_limit", "class_disabled",
-		"route_limit", "queue_timeout", "not_serving", "no_slot", "?"}[min(w, NumRejectReasons)]
+		"route_limit", "queue_timeout", "not_serving", "no_slot", "gave_way", "key_ended", "?"}[min(w, NumRejectReasons)]
 }

@@ -35,7 +35,8 @@ type (
 		Item     uint16      // of a batch: the item with the problem, from 1; 0: none
 		Replayed bool        // the record is older than the request
 		Counted  bool        // the frame of the record has the usage of the request
-		Shortage Shortage    // for UsageCapacity and, of objects, CapacityExceeded
+		Unpaid   Problem     // why usage that is due is not paid although the payer has the money; None: there is no such
+		Shortage Shortage    // for UsageCapacity, ExportCapacity and, of objects, CapacityExceeded and QuotaExceeded
 
 		Shortfall Shortfall // for PrepaidExceeded
 	}
@@ -70,18 +71,19 @@ func (e *Effects) Reset() {
 // HashInto mixes r into h.
 func (r Reply) HashInto(h types.Hash64) types.Hash64 {
 	h = r.Position.HashInto(h.Mix(uint64(r.Ticket)).Mix(uint64(r.After)))
-	return r.Shortfall.HashInto(r.Shortage.HashInto(h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed).MixBool(r.Counted)))
+	return r.Shortfall.HashInto(r.Shortage.HashInto(h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed).MixBool(r.Counted).Mix(uint64(r.Unpaid))))
 }
 
 // Status is the state of the node, published after each turn.
 type Status struct {
-	Phase      types.Phase
-	Ready      bool // for all traffic
-	ForRead    bool // for requests that write nothing: reads, and those sent on to upstreams
-	Reads      bool // reads are served
-	Writes     bool // writes are decided
-	WaitingFor types.Conditions
-	DegradedBy types.Conditions
+	Phase          types.Phase
+	Ready          bool // for all traffic
+	ForRead        bool // for requests that write nothing: reads, and those sent on to upstreams
+	Reads          bool // reads are served
+	Writes         bool // writes are decided
+	AdmittedWrites bool // writes of admitted requests are decided: as Writes, and while the node drains
+	WaitingFor     types.Conditions
+	DegradedBy     types.Conditions
 
 	LSN, Durable, Applied types.LSN
 	At                    types.Time

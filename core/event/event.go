@@ -22,6 +22,7 @@ type (
 	// the node itself.
 	CreateKey struct {
 		Ticket types.Ticket
+		Permit types.Ticket // as in a command
 		Caller types.KeyID
 		Tenant types.Tenant // the caller's
 		Key    Key
@@ -31,6 +32,7 @@ type (
 	// RevokeKey revokes an API key. Revoking it again succeeds without a record.
 	RevokeKey struct {
 		Ticket types.Ticket
+		Permit types.Ticket // as in a command
 		Caller types.KeyID
 		Tenant types.Tenant // the caller's
 		Key    types.KeyID
@@ -47,6 +49,7 @@ type (
 	// FindOutcome looks up an idempotency key. The reply has the position of its outcome, or NotFound.
 	FindOutcome struct {
 		Ticket    types.Ticket
+		Permit    types.Ticket // as in a command
 		Caller    types.KeyID
 		Tenant    types.Tenant // the caller's
 		Key       types.Name
@@ -73,8 +76,13 @@ type (
 
 	// DiskFree reports the free bytes of the journal's disk.
 	DiskFree struct{ Bytes uint64 }
-	// ProviderHealth reports how many providers of objects cannot be used.
-	ProviderHealth struct{ Failed int }
+	// ProviderHealth reports how many providers of objects cannot be used, whether objects lack copies, and whether
+	// objects are lost: no repair can make them whole.
+	ProviderHealth struct {
+		Failed  int
+		Lacking bool
+		Lost    bool
+	}
 
 	// FrameUnreadable reports that a durable frame is damaged on the disk. The state does not need it:
 	// it was folded before, or a snapshot covers it.
@@ -82,6 +90,9 @@ type (
 
 	// ConfigReloaded reports whether a reloaded configuration was applied.
 	ConfigReloaded struct{ Failed bool }
+
+	// SegmentsArchived reports whether the segments that no start needs could be moved into the archive.
+	SegmentsArchived struct{ Failed bool }
 
 	// ObjectFiles reports whether the directory of the objects can be read and written.
 	ObjectFiles struct{ Unreadable, Unwritable bool }
@@ -93,32 +104,33 @@ type (
 	Tick struct{}
 )
 
-func (Recovered) event()       {}
-func (*Admit) event()          {}
-func (*ReserveBytes) event()   {}
-func (*Finish) event()         {}
-func (*UpstreamQuery) event()  {}
-func (HealthChecked) event()   {}
-func (*CreateKey) event()      {} // by pointer: boxing a large value allocates
-func (*RevokeKey) event()      {}
-func (*FindOutcome) event()    {}
-func (Durable) event()         {}
-func (Indexed) event()         {}
-func (Applied) event()         {}
-func (FlushFailed) event()     {}
-func (Cancel) event()          {}
-func (ServiceUp) event()       {}
-func (ServiceDown) event()     {}
-func (DiskFree) event()        {}
-func (ProviderHealth) event()  {}
-func (ConfigReloaded) event()  {}
-func (FrameUnreadable) event() {}
-func (ObjectFiles) event()     {}
-func (Signal) event()          {}
-func (Tick) event()            {}
-func (*Request) event()        {}
-func (*Execute) event()        {}
-func (*ApplyPolicy) event()    {}
+func (Recovered) event()        {}
+func (*Admit) event()           {}
+func (*ReserveBytes) event()    {}
+func (*Finish) event()          {}
+func (*UpstreamQuery) event()   {}
+func (HealthChecked) event()    {}
+func (*CreateKey) event()       {} // by pointer: boxing a large value allocates
+func (*RevokeKey) event()       {}
+func (*FindOutcome) event()     {}
+func (Durable) event()          {}
+func (Indexed) event()          {}
+func (Applied) event()          {}
+func (FlushFailed) event()      {}
+func (Cancel) event()           {}
+func (ServiceUp) event()        {}
+func (ServiceDown) event()      {}
+func (DiskFree) event()         {}
+func (ProviderHealth) event()   {}
+func (ConfigReloaded) event()   {}
+func (FrameUnreadable) event()  {}
+func (ObjectFiles) event()      {}
+func (SegmentsArchived) event() {}
+func (Signal) event()           {}
+func (Tick) event()             {}
+func (*Request) event()         {}
+func (*Execute) event()         {}
+func (*ApplyPolicy) event()     {}
 
 // Recovery is the result of reading the journal at a start.
 type Recovery struct {
@@ -174,7 +186,7 @@ type Key struct {
 var (
 	ErrScopes       = errors.New("scopes: unknown")
 	ErrBootstrapKey = errors.New("key: the node's own first key is for all, and has no name and no end")
-	ErrKeyState     = errors.New("key: a new key is not revoked, and somebody's")
+	ErrKeyState     = errors.New("key: a new key needs an id and a tenant, has no negative expiry, and is not revoked")
 )
 
 // Check returns why k is not a valid new key.

@@ -9,7 +9,7 @@ import (
 // ApplyPolicy replaces the policy as a whole, in one step. Requests decided under the old policy keep their
 // decisions. If a waiting request is not allowed any more, it gets a Decision in the same step.
 //
-// A policy that node.Config.Takes rejects changes nothing: Status.PolicyVersion is the version of the applied
+// A policy that node.Config.CheckPolicy rejects changes nothing: Status.PolicyVersion is the version of the applied
 // policy.
 type ApplyPolicy struct{ Policy Policy }
 
@@ -29,6 +29,7 @@ type Policy struct {
 	Quantum        uint64                   // bytes that a flow gets with its turn
 	Weights        [types.NumClasses]uint64 // quanta of a class per round; 0: the class is not served
 	MaxWait        time.Duration            // longest wait in a queue, for requests that arrive from now on
+	GiveWayAfter   time.Duration            // age at which a request without a key gives way to one of a peer without a permit; 0: never
 	MaxPacingDelay time.Duration            // longest wait for the instance quota of a request of the class with the least weight, if other requests wait
 	Routes         []int                    // limit of each route's requests, waiting or in progress; 0: no limit, or an empty position
 

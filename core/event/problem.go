@@ -12,7 +12,7 @@ const (
 	AmountLimitExceeded         // above the limit of one operation
 	SupplyLimitExceeded         // above the limit of the asset
 	DailyLimitExceeded          // above the limit of one UTC day
-	CapacityExceeded            // accounts, holdings, assets or holds; buckets, objects, uploads or parts
+	CapacityExceeded            // API keys, buckets, objects, uploads or parts; in old records also rows of the wallet
 	InsufficientFunds           //
 	NonceUsed                   // at or below the last
 	NonceAhead                  // above the next nonce: a retry may succeed
@@ -56,11 +56,32 @@ const (
 	TooManyEvents               // more than the idempotency window takes at once
 	PrepaidExceeded             // the price of the usage is above the balance of its account
 	UploadMoved                 // the upload does not end where the part begins
+	TenantsFull                 // the limits on rows of the wallet, from here on: tenants
+	AccountsFull                // accounts of all tenants
+	HoldingsFull                // holdings of all tenants
+	AssetsFull                  // assets of all tenants
+	HoldsFull                   // active holds of all tenants
+	TenantAccountsFull          // accounts of the tenant
+	TenantHoldingsFull          // holdings of the tenant
+	TenantAssetsFull            // assets of the tenant
+	TenantHoldsFull             // active holds of the tenant
+	AccountHoldsFull            // active holds of the account
+	APIKeysFull                 // API keys ever created
+	TenantAPIKeysFull           // API keys of the tenant ever created
+	PaymentExpired              // the hold of the price has ended before the object was stored
 	numProblems                 // the number of problems
 )
 
 // Known reports whether p is a problem of this version.
 func (p Problem) Known() bool { return p > None && p < numProblems }
+
+// General returns the problem that p is a case of: CapacityExceeded for a limit on rows of the wallet, else p.
+func (p Problem) General() Problem {
+	if p >= TenantsFull && p <= TenantAPIKeysFull {
+		return CapacityExceeded
+	}
+	return p
+}
 
 // problemRule is the contract of a problem.
 type problemRule struct {
@@ -81,7 +102,7 @@ func (p Problem) rule() problemRule {
 	return [numProblems]problemRule{
 		None:                {"", 200, stored},
 		BadRequest:          {"bad_request", 400, needsNoDurability},
-		Unauthorized:        {"unauthorized", 401, needsNoDurability},
+		Unauthorized:        {"unauthorized", 401, 0},
 		Forbidden:           {"forbidden", 403, 0},
 		AmountLimitExceeded: {"limits_exceeded", 403, stored},
 		SupplyLimitExceeded: {"limits_exceeded", 403, stored},
@@ -130,6 +151,19 @@ func (p Problem) rule() problemRule {
 		TooManyEvents:       {"payload_too_large", 413, needsNoDurability},
 		PrepaidExceeded:     {"insufficient_funds", 402, 0},
 		UploadMoved:         {"upload_offset_mismatch", 409, 0},
+		TenantsFull:         {"limits_exceeded", 403, 0},
+		AccountsFull:        {"limits_exceeded", 403, 0},
+		HoldingsFull:        {"limits_exceeded", 403, 0},
+		AssetsFull:          {"limits_exceeded", 403, 0},
+		HoldsFull:           {"limits_exceeded", 403, 0},
+		TenantAccountsFull:  {"limits_exceeded", 403, 0},
+		TenantHoldingsFull:  {"limits_exceeded", 403, 0},
+		TenantAssetsFull:    {"limits_exceeded", 403, 0},
+		TenantHoldsFull:     {"limits_exceeded", 403, 0},
+		AccountHoldsFull:    {"limits_exceeded", 403, 0},
+		APIKeysFull:         {"limits_exceeded", 403, 0},
+		TenantAPIKeysFull:   {"limits_exceeded", 403, 0},
+		PaymentExpired:      {"payment_expired", 402, 0},
 	}[p]
 }
 
@@ -160,13 +194,13 @@ func (p Problem) Detail() string {
 		AmountLimitExceeded: "The amount exceeds the limit for one operation.",
 		SupplyLimitExceeded: "The issued amount of the asset would exceed its limit.",
 		DailyLimitExceeded:  "The limit for one UTC day would be exceeded: debits of the account, or issues of the asset.",
-		CapacityExceeded:    "The limit on accounts, holdings, assets or holds is reached.",
+		CapacityExceeded:    "A limit on rows of the state is reached.",
 		InsufficientFunds:   "The available balance of the account is less than the amount.",
 		NonceUsed:           "The account has already used this nonce.",
 		NonceAhead:          "The nonce is higher than the next nonce of the account.",
 		IdempotencyConflict: "The idempotency key was already used for a different request.",
 		InProgress:          "The first request with this idempotency key is still in progress.",
-		IdempotencyCapacity: "The idempotency window is full until older keys expire.",
+		IdempotencyCapacity: "The tenant has as many idempotency keys and refs as wallet.idempotency.max_keys_per_tenant permits, until older ones expire.",
 		PayloadTooLarge:     "The request body exceeds the size limit.",
 		UnsupportedMedia:    "The media type of the request body is not supported.",
 		NotFound:            "The resource was not found.",
@@ -204,6 +238,19 @@ func (p Problem) Detail() string {
 		PrepaidExceeded:     "The available balance of the account that pays is less than the price of the usage. The request had no effect.",
 		UploadMoved:         "The upload does not end at Upload-Offset. Ask for its offset and go on there.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
+		TenantsFull:         "The limit on tenants is reached: wallet.limits.tenants.",
+		AccountsFull:        "The limit on accounts of all tenants is reached: wallet.limits.accounts.",
+		HoldingsFull:        "The limit on holdings of all tenants is reached: wallet.limits.holdings.",
+		AssetsFull:          "The limit on assets of all tenants is reached: wallet.limits.assets.",
+		HoldsFull:           "The limit on active holds of all tenants is reached: wallet.limits.holds.",
+		TenantAccountsFull:  "The tenant has as many accounts as wallet.limits.tenant_accounts permits. Without that limit, it has as many as it leaves of wallet.limits.accounts to other tenants.",
+		TenantHoldingsFull:  "The tenant has as many holdings as wallet.limits.tenant_holdings permits. Without that limit, it has as many as it leaves of wallet.limits.holdings to other tenants.",
+		TenantAssetsFull:    "The tenant has as many assets as wallet.limits.tenant_assets permits. Without that limit, it has as many as it leaves of wallet.limits.assets to other tenants.",
+		TenantHoldsFull:     "The tenant has as many active holds as wallet.limits.tenant_holds permits. Without that limit, it has as many as it leaves of wallet.limits.holds to other tenants.",
+		AccountHoldsFull:    "The account has as many active holds as an account may have.",
+		APIKeysFull:         "The limit on API keys ever created is reached: api_keys. Its last one is kept for a bootstrap key.",
+		TenantAPIKeysFull:   "The tenant has created a quarter of the API keys that api_keys permits. Only the default tenant may create more.",
+		PaymentExpired:      "The hold of the price has ended: the upload took longer than storage.price.hold_ttl, or another request ended the hold. Nothing was stored.",
 	}[p]
 }
 

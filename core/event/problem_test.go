@@ -17,7 +17,7 @@ var contract = []struct {
 	blank   bool // tells nothing that a crash could take back
 }{
 	{event.BadRequest, "bad_request", 400, false, false, true},
-	{event.Unauthorized, "unauthorized", 401, false, false, true},
+	{event.Unauthorized, "unauthorized", 401, false, false, false},
 	{event.Forbidden, "forbidden", 403, false, false, false},
 	{event.AmountLimitExceeded, "limits_exceeded", 403, false, true, false},
 	{event.SupplyLimitExceeded, "limits_exceeded", 403, false, true, false},
@@ -66,6 +66,19 @@ var contract = []struct {
 	{event.TooManyEvents, "payload_too_large", 413, false, false, true},
 	{event.PrepaidExceeded, "insufficient_funds", 402, false, false, false},
 	{event.UploadMoved, "upload_offset_mismatch", 409, false, false, false},
+	{event.TenantsFull, "limits_exceeded", 403, false, false, false},
+	{event.AccountsFull, "limits_exceeded", 403, false, false, false},
+	{event.HoldingsFull, "limits_exceeded", 403, false, false, false},
+	{event.AssetsFull, "limits_exceeded", 403, false, false, false},
+	{event.HoldsFull, "limits_exceeded", 403, false, false, false},
+	{event.TenantAccountsFull, "limits_exceeded", 403, false, false, false},
+	{event.TenantHoldingsFull, "limits_exceeded", 403, false, false, false},
+	{event.TenantAssetsFull, "limits_exceeded", 403, false, false, false},
+	{event.TenantHoldsFull, "limits_exceeded", 403, false, false, false},
+	{event.AccountHoldsFull, "limits_exceeded", 403, false, false, false},
+	{event.APIKeysFull, "limits_exceeded", 403, false, false, false},
+	{event.TenantAPIKeysFull, "limits_exceeded", 403, false, false, false},
+	{event.PaymentExpired, "payment_expired", 402, false, false, false},
 }
 
 func TestProblemsMatchContract(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/plane"
 	"macronode/core/record"
+	"macronode/core/share"
 	"macronode/core/types"
 )
 
@@ -28,12 +29,14 @@ func (p *Plane) Decide(_ types.Time, c command.Command, f plane.Frame, reply *ev
 	}
 	t := p.find(c.Head().Tenant, &ch)
 	in, settles := c.(*Settle)
-	switch reply.Problem = p.problem(kind, &t, &ch); {
+	reply.Problem = p.problem(kind, &t, &ch)
+	if kind == kindQuarantined && !t.quarantined && (reply.Problem == event.None || reply.Problem == event.ExportCapacity) {
+		reply.Problem, reply.Shortage = p.checkRows(c.Head().Tenant)
+	}
+	switch {
 	case reply.Problem != event.None:
 	case settles && in.From != t.lane.cursor+1:
 		reply.Problem = event.LaneMoved
-	case kind == kindQuarantined && !t.quarantined && p.rowsOf(c.Head().Tenant) >= p.limits.TenantRows:
-		reply.Problem = event.ExportCapacity
 	case kind == kindRedriven && t.row.due: // nothing changes
 	default:
 		reply.Position = p.add(f, c.Head().Tenant, kind, ch.append(p.payload[:0]))
@@ -45,8 +48,7 @@ func (p *Plane) decideOpen(in *Open, f plane.Frame, reply *event.Reply) {
 	if _, exists := p.lanes.Find(in.Lane.LaneID); exists {
 		return
 	}
-	if p.lanes.Room() == 0 || p.lanesOf(in.Tenant) >= p.limits.TenantLanes {
-		reply.Problem = event.ExportCapacity
+	if reply.Problem, reply.Shortage = p.checkLanes(in.Tenant); reply.Problem != event.None {
 		return
 	}
 	reply.Position = p.add(f, in.Tenant, kindOpened, appendOpened(p.payload[:0], in.Lane.Sink, in.Lane.Stream, in.After))
@@ -134,9 +136,25 @@ func (p *Plane) problem(kind uint8, t *target, c *change) event.Problem {
 	return event.None
 }
 
-// lanesOf and rowsOf return the numbers of lanes and of quarantined positions of a tenant.
-func (p *Plane) lanesOf(t types.Tenant) int { return int(p.counts(t).lanes) }
-func (p *Plane) rowsOf(t types.Tenant) int  { return int(p.counts(t).rows) }
+// checkLanes and checkRows return the limit that another lane or quarantined position of a tenant would exceed.
+func (p *Plane) checkLanes(t types.Tenant) (event.Problem, event.Shortage) {
+	return checkRoom(event.ExportTenantLanes, event.ExportLanes, p.limits.TenantLanes, int(p.counts(t).lanes), p.lanes.Room())
+}
+
+func (p *Plane) checkRows(t types.Tenant) (event.Problem, event.Shortage) {
+	return checkRoom(event.ExportTenantQuarantine, event.ExportQuarantine, p.limits.TenantRows, int(p.counts(t).rows), p.rows.Room())
+}
+
+// checkRoom returns the limit that another row would exceed: that of the table, or that of a tenant that has some rows.
+func checkRoom(ofTenant, ofAll event.Limit, limit, has, room int) (event.Problem, event.Shortage) {
+	switch {
+	case room == 0:
+		return event.ExportCapacity, event.Shortage{Limit: ofAll, Needed: 1}
+	case share.Left(limit, has, room) <= 0:
+		return event.ExportCapacity, event.Shortage{Limit: ofTenant, Needed: 1, Shared: limit == 0}
+	}
+	return event.None, event.Shortage{}
+}
 
 func (p *Plane) counts(t types.Tenant) (n tenant) {
 	if at, known := p.tenants.Find(t); known {

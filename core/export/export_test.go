@@ -296,7 +296,7 @@ type drained struct {
 
 func (s *drained) start(t *testing.T) {
 	s.T, s.now = t, types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}
-	s.node = newNode(state.New(nodeLimits(), 1), s.now.Mono)
+	s.node = newNode(false, state.New(nodeLimits(false), 1), s.now.Mono)
 	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
 	for c := range types.NumServices {
 		s.step(event.ServiceUp{Service: c})

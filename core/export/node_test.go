@@ -28,12 +28,17 @@ import (
 // apiKeys: an operator of tenant 1, and a caller of tenant 2 without the scope admin.
 var apiKeys = [...]event.Key{{ID: 7, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}, {ID: 8, Tenant: 2, Scopes: event.AllScopes &^ event.ScopeAdmin}}
 
-func newModel() *reference.Book {
-	return &reference.Book{MaxLanes: 5, MaxTenantLanes: 3, MaxRows: 5, MaxTenantRows: 3}
+// newModel has limits of tenants, or tenants that leave room for others.
+func newModel(shares bool) *reference.Book {
+	b := &reference.Book{MaxLanes: 5, MaxTenantLanes: 3, MaxRows: 5, MaxTenantRows: 3}
+	if shares {
+		b.MaxTenantLanes, b.MaxTenantRows = 0, 0
+	}
+	return b
 }
 
-func nodeLimits() state.Limits {
-	m := newModel()
+func nodeLimits(shares bool) state.Limits {
+	m := newModel(shares)
 	return state.Limits{
 		Ledger:      ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 3, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1},
 		Idempotency: idempotency.Limits{Keys: 4, PerTenant: 4, Tenants: 3, TTL: time.Hour}, Keys: 4,
@@ -41,9 +46,9 @@ func nodeLimits() state.Limits {
 	}
 }
 
-func newNode(recovered state.State, now types.Instant) *node.Node {
+func newNode(shares bool, recovered state.State, now types.Instant) *node.Node {
 	const never = 10_000 * time.Hour
-	return node.New(node.Config{State: nodeLimits(), MaxHeldReplies: 64, MaxReplayWaiters: 4, MaxUnsyncedBytes: 4 << 20, CommitTimeout: never, StallThreshold: never,
+	return node.New(node.Config{State: nodeLimits(shares), MaxHeldReplies: 64, MaxReplayWaiters: 4, MaxUnsyncedBytes: 4 << 20, CommitTimeout: never, StallThreshold: never,
 		SyncTimeout: never, HeartbeatInterval: never, SweepInterval: time.Second, StartTimeout: never, Drain: drain.Times{Drain: time.Hour, Abort: time.Hour}},
 		recovered, now, types.NewRand(1))
 }
@@ -74,6 +79,7 @@ type system struct {
 	out    event.Effects
 	now    types.Now
 	seen   map[string]int
+	shares bool // tenants have no limits of their own
 
 	frames   [][]byte
 	synced   int    // frames on the disk
@@ -85,8 +91,9 @@ type system struct {
 }
 
 func newSystem(t *rapid.T, seen map[string]int) *system {
-	s := &system{T: t, seen: seen, now: types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, view: state.New(nodeLimits(), 2), model: newModel()}
-	s.start(state.New(nodeLimits(), 1))
+	shares := rapid.Bool().Draw(t, "shares")
+	s := &system{T: t, seen: seen, shares: shares, now: types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, view: state.New(nodeLimits(shares), 2), model: newModel(shares)}
+	s.start(state.New(nodeLimits(shares), 1))
 	for i := range apiKeys {
 		s.step(&event.CreateKey{Caller: apiKeys[0].ID * types.KeyID(min(i, 1)), Tenant: 1, Key: apiKeys[i]})
 		s.sync(nil)
@@ -97,7 +104,7 @@ func newSystem(t *rapid.T, seen map[string]int) *system {
 // start makes a node from a recovered state.
 func (s *system) start(recovered state.State) {
 	s.calls = map[types.Ticket]*call{}
-	s.node = newNode(recovered, s.now.Mono)
+	s.node = newNode(s.shares, recovered, s.now.Mono)
 	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
 	for c := range types.NumServices {
 		s.step(event.ServiceUp{Service: c})
@@ -257,6 +264,9 @@ func (s *system) send(kind string, c *call) {
 	if c.problem == event.None {
 		c.want = c.change(next, int64(s.status.At))
 		s.seen[kind+" "+string(c.want)]++
+		if s.shares && c.want == reference.Capacity {
+			s.seen[kind+" beyond a share"]++
+		}
 	}
 	recorded := len(s.frames) > frames
 	if recorded != (c.want == reference.Done) {
@@ -397,11 +407,11 @@ func (s *system) crash(*rapid.T) {
 	s.seen["frames are lost"] += len(s.frames) - left
 	s.frames, s.unsynced, s.synced = s.frames[:left], 0, left
 	s.changes = slices.DeleteFunc(s.changes, func(c change) bool { return c.lsn > left })
-	s.model = newModel()
+	s.model = newModel(s.shares)
 	for _, c := range s.changes {
 		c.do(s.model, int64(c.at))
 	}
-	old, recovered := state.New(nodeLimits(), 3), state.New(nodeLimits(), 4)
+	old, recovered := state.New(nodeLimits(s.shares), 3), state.New(nodeLimits(s.shares), 4)
 	for i, body := range s.frames {
 		if i == cut && i > 0 {
 			old.Dump(func(row []byte) {
@@ -418,6 +428,11 @@ func (s *system) crash(*rapid.T) {
 		if err := recovered.Fold(body, nil); err != nil {
 			s.Fatal(err)
 		}
+	}
+	var folded, loaded state.RowSum
+	old.Dump(folded.Add)
+	if recovered.Dump(loaded.Add); folded.Root() != loaded.Root() {
+		s.Fatalf("the rows after frame %d depend on the snapshot of frame %d", recovered.LSN, cut)
 	}
 	if recovered.Hash() != old.Hash() {
 		s.Fatal("recovery made another state")
@@ -436,7 +451,7 @@ func (s *system) crash(*rapid.T) {
 // cursor and a quarantine that were acknowledged are there for ever, and only the next position can be settled.
 func TestNodeAgreesWithModel(t *testing.T) {
 	seen := map[string]int{}
-	want := []string{"begin done", "begin no change", "forget done", "forget not found", "open done", "open no change", "open capacity", "settle done", "settle moved", "settle not found", "quarantine done", "quarantine moved", "quarantine capacity",
+	want := []string{"begin done", "begin no change", "forget done", "forget not found", "open done", "open no change", "open capacity", "settle done", "settle moved", "settle not found", "quarantine done", "quarantine moved", "quarantine capacity", "open beyond a share", "quarantine beyond a share",
 		"resolve done", "resolve not found", "redrive done", "redrive no change", "discard done", "skip done", "skip moved", "rewind done", "rewind moved", "remove done", "frames are lost"}
 	rare := func(what string) bool { return seen[what] == 0 }
 	for range 40 {

@@ -22,9 +22,9 @@ import (
 // Limits of a Plane.
 type Limits struct {
 	Lanes       int // of all tenants
-	TenantLanes int // of one tenant
+	TenantLanes int // of one tenant; 0: see share.Left
 	Rows        int // quarantined positions of all tenants
-	TenantRows  int // of one tenant
+	TenantRows  int // of one tenant; 0: see share.Left
 }
 
 // Plane is the state of the export plane.

@@ -57,6 +57,7 @@ var reasons = map[string]types.ExportReason{"rejected": types.ExportRejected, "t
 //	resolve LANE 4 · redrive LANE 4 · discard LANE 4
 //	skip LANE 9 · rewind LANE 2
 //	show
+//	plane 8 0 4 0                        begins an empty plane for so many lanes, of one tenant, quarantined positions, of one tenant
 //	reload                               loads a dump into a plane with another seed
 func TestLanes(t *testing.T) {
 	limits := export.Limits{Lanes: 3, TenantLanes: 2, Rows: 3, TenantRows: 2}
@@ -72,6 +73,10 @@ func TestLanes(t *testing.T) {
 		switch w[0] {
 		case "at":
 			d.at = types.Time(number(1))
+			return ""
+		case "plane":
+			limits = export.Limits{Lanes: int(number(1)), TenantLanes: int(number(2)), Rows: int(number(3)), TenantRows: int(number(4))}
+			d = &direct{plane: export.New(limits, 1)}
 			return ""
 		case "show":
 			return show(d.plane)
@@ -135,6 +140,8 @@ func answer(d *direct, c command.Command) string {
 	switch err := d.plane.Check(); {
 	case err != nil:
 		return err.Error()
+	case r.Shortage.Limit != event.NoLimit:
+		return r.Problem.Code() + ": " + r.Shortage.Detail()
 	case r.Problem != event.None:
 		return r.Problem.Code()
 	case r.Position.LSN == 0:

@@ -20,15 +20,18 @@ func BenchmarkReserve(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	books := flow.Books{Usage: accounting.New(accounting.Limits{Lines: 1}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}
+	books := flow.Books{Usage: accounting.New(accounting.Limits{Lines: 3}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}
 	credit := flow.NewCredit()
 	r := &accounting.Request{Tenant: 1, At: begin, Service: "gateway", Method: "get", Route: "shop", In: 100}
+	key := accounting.NewMeter(window, 1, 1).Key(r)
 	b.ReportAllocs()
 	for b.Loop() {
 		of, problem, _ := credit.Reserve(r, terms, books)
 		if problem != 0 {
 			b.Fatal(problem)
 		}
-		credit.End(of, 1, 100, 2000)
+		ended := *r
+		ended.Out = 2000
+		credit.End(of, key, &ended)
 	}
 }

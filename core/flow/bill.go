@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"bytes"
-	"cmp"
 	"slices"
 
 	"macronode/core/accounting"
@@ -159,8 +157,6 @@ func (b *bill) changes() []accounting.LineChange {
 			b.lines = append(b.lines, b.charges[i].LineChange)
 		}
 	}
-	slices.SortFunc(b.lines, func(a, c accounting.LineChange) int {
-		return cmp.Or(bytes.Compare(a.Price[:], c.Price[:]), cmp.Compare(a.Month, c.Month))
-	})
+	slices.SortFunc(b.lines, func(a, c accounting.LineChange) int { return a.Compare(c.LineKey) })
 	return b.lines
 }

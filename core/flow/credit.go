@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"maps"
 	"slices"
 
 	"macronode/core/accounting"
@@ -14,6 +15,7 @@ import (
 type Books struct {
 	Usage  *accounting.Plane
 	Wallet *wallet.Wallet
+	Upto   types.LSN // the last frame that they have
 }
 
 // A Credit decides before a request of a prepaid tenant is served whether the payer can pay for it. What counts is all that is not
@@ -21,8 +23,13 @@ type Books struct {
 //
 //	arrears of the lines + requests that are not recorded yet + requests in progress + this one  ≤  available balance
 //
-// Of a request in progress the size of the response is not known, so it counts as one request and the declared bytes of its body.
-// A Credit is volatile: a crash loses with it the usage that it knows. It is not safe for concurrent use.
+// A request in progress counts as one request and the declared bytes of its body, and as soon as the size of the response is known, as
+// that. Of a response of an upstream it is not known. A Credit is volatile: a crash loses with it the usage that it knows. It is not
+// safe for concurrent use.
+//
+//	Reserve ──► ReserveResponse ──► End ──► Take ──► Recorded
+//	   └──────────────┴─► Cancel     ▲        ├────► Unknown ──the books have the frame──► forgotten
+//	                                 └────────┴ Keep
 type Credit struct {
 	unpaid []*unpaid // of tenants that have any
 	bill   bill      // scratch
@@ -38,8 +45,33 @@ type unpaid struct {
 	terms      *Terms
 	requests   int   // in progress
 	inProgress units // of these
-	counted    units // of those that have ended
-	flushing   units // of those that are being recorded
+	ended      units // of those that have ended
+	counted    usedByKey
+	flushing   usedByKey // of those that have ended: being recorded
+	unknown    []unknownUse
+}
+
+// used is what requests of a key have used that had a reservation.
+type used struct {
+	prices            requestPrices
+	requests, in, out uint64
+}
+
+type usedByKey map[accounting.RequestKey]used
+
+// add adds usage of a key, which has the same prices each time.
+func (m *usedByKey) add(k accounting.RequestKey, n used) {
+	if *m == nil {
+		*m = make(usedByKey)
+	}
+	sum := (*m)[k]
+	(*m)[k] = used{n.prices, sum.requests + n.requests, sum.in + n.in, sum.out + n.out}
+}
+
+// unknownUse is usage whose recording has an unknown outcome. Its frame is at most upto.
+type unknownUse struct {
+	used
+	upto types.LSN
 }
 
 // units are units of each price.
@@ -48,7 +80,7 @@ type units [pricing.MaxPrices]types.Amount
 // addTo adds all of u to the lines of a month.
 func (u *unpaid) addTo(b *bill, month types.Time) {
 	for price := range u.terms.prices {
-		for _, n := range [...]types.Amount{u.inProgress[price], u.counted[price], u.flushing[price]} {
+		for _, n := range [...]types.Amount{u.inProgress[price], u.ended[price]} {
 			if !n.IsZero() {
 				b.addAmount(price, month, n)
 			}
@@ -56,11 +88,29 @@ func (u *unpaid) addTo(b *bill, month types.Time) {
 	}
 }
 
+// forget removes usage that is not waiting any more.
+func (u *unpaid) forget(n used) { n.prices.each(n.requests, n.in, n.out, u.ended.sub) }
+
+// settle forgets usage with an unknown outcome of which the books have the frame by now, if there is one.
+func (u *unpaid) settle(upto types.LSN) {
+	u.unknown = slices.DeleteFunc(u.unknown, func(n unknownUse) bool {
+		if n.upto <= upto {
+			u.forget(n.used)
+		}
+		return n.upto <= upto
+	})
+}
+
+func (u *unpaid) isEmpty() bool {
+	return u.requests+len(u.counted)+len(u.flushing)+len(u.unknown) == 0
+}
+
 // A Reservation is what a request in progress has reserved. The zero value has reserved nothing.
 type Reservation struct {
-	of     *unpaid
-	prices requestPrices
-	body   uint64 // declared
+	of       *unpaid
+	prices   requestPrices
+	body     uint64 // declared
+	response uint64 // as far as it is known
 }
 
 // IsZero reports whether r has reserved nothing.
@@ -95,37 +145,58 @@ func (u *units) add(price int, n types.Amount) { u[price], _ = u[price].Add(n) }
 func (u *units) sub(price int, n types.Amount) { u[price], _ = u[price].Sub(n) }
 
 // Reserve reserves what a request will cost at least, whose body has r.In bytes by its declaration. Its problems are PrepaidExceeded,
-// with the shortfall, AccountFrozen if the payer is, and AmountLimitExceeded. A request without a price reserves nothing.
+// with the shortfall, AccountFrozen if the payer is, AmountLimitExceeded, and UsageCapacity if it needs a line for which there is
+// no room. A request without a price reserves nothing.
 func (c *Credit) Reserve(r *accounting.Request, t *Terms, b Books) (Reservation, event.Problem, event.Shortfall) {
 	prices := t.pricesOfRequest(r)
 	if prices == (requestPrices{}) {
 		return Reservation{}, event.None, event.Shortfall{}
 	}
-	month := accounting.MonthOf(r.At).From
-	c.bill.begin(b.Usage, r.Tenant, t)
-	at := slices.IndexFunc(c.unpaid, func(u *unpaid) bool { return u.tenant == r.Tenant && u.terms == t })
-	if at >= 0 {
-		c.unpaid[at].addTo(&c.bill, month)
+	at := slices.IndexFunc(c.unpaid, func(u *unpaid) bool { return u.tenant == r.Tenant && u.terms.isSame(t) })
+	var u *unpaid
+	if at < 0 {
+		u = &unpaid{tenant: r.Tenant, terms: t}
+	} else {
+		u = c.unpaid[at]
 	}
-	prices.each(1, r.In, 0, func(price int, n types.Amount) { c.bill.addAmount(price, month, n) })
-	if problem, lacks := c.judge(r.At, b); problem != event.None {
+	if problem, lacks := c.judge(u, r.At, b, prices, 1, r.In, 0); problem != event.None {
 		return Reservation{}, problem, lacks
 	}
 	if at < 0 {
-		at = len(c.unpaid)
-		c.unpaid = append(c.unpaid, &unpaid{tenant: r.Tenant, terms: t})
+		c.unpaid = append(c.unpaid, u)
 	}
-	u := c.unpaid[at]
 	u.requests++
 	prices.each(1, r.In, 0, u.inProgress.add)
-	return Reservation{u, prices, r.In}, event.None, event.Shortfall{}
+	return Reservation{u, prices, r.In, 0}, event.None, event.Shortfall{}
 }
 
-// judge returns why the payer cannot pay the bill and the arrears.
-func (c *Credit) judge(at types.Time, b Books) (event.Problem, event.Shortfall) {
+// ReserveResponse reserves the size of the response of a request in progress too, before the first byte is sent: once for each
+// request. Its problems are those of Reserve, and then nothing more is reserved than before.
+func (c *Credit) ReserveResponse(r Reservation, at types.Time, size uint64, b Books) (Reservation, event.Problem, event.Shortfall) {
+	if r.IsZero() || r.prices[2] == 0 || size == 0 {
+		return r, event.None, event.Shortfall{}
+	}
+	if problem, lacks := c.judge(r.of, at, b, r.prices, 0, 0, size); problem != event.None {
+		return r, problem, lacks
+	}
+	r.prices.each(0, 0, size, r.of.inProgress.add)
+	r.response = size
+	return r, event.None, event.Shortfall{}
+}
+
+// judge returns why the arrears, what is unpaid, and so many requests and bytes more cannot be paid.
+func (c *Credit) judge(u *unpaid, at types.Time, b Books, prices requestPrices, requests, in, out uint64) (event.Problem, event.Shortfall) {
+	month := accounting.MonthOf(at).From
+	c.bill.begin(b.Usage, u.tenant, u.terms)
+	u.settle(b.Upto)
+	u.addTo(&c.bill, month)
+	prices.each(requests, in, out, func(price int, n types.Amount) { c.bill.addAmount(price, month, n) })
 	c.bill.addArrears(at)
 	if problem := c.bill.price(); problem != event.None {
 		return problem, event.Shortfall{}
+	}
+	if b.Usage.LineShortage(c.bill.newLines()).Limit != event.NoLimit {
+		return event.UsageCapacity, event.Shortfall{}
 	}
 	if lacks := c.bill.shortfall(at, b.Wallet); lacks.Asset > 0 {
 		return event.PrepaidExceeded, lacks
@@ -136,33 +207,84 @@ func (c *Credit) judge(at types.Time, b Books) (event.Problem, event.Shortfall) 
 	return event.None, event.Shortfall{}
 }
 
-// End ends a request in progress. What it has used, if anything, is reserved until it is recorded.
-func (c *Credit) End(r Reservation, requests, in, out uint64) {
+// Cancel gives back what a request had reserved that does not count.
+func (c *Credit) Cancel(r Reservation) {
+	if !r.IsZero() {
+		r.of.requests--
+		r.prices.each(1, r.body, r.response, r.of.inProgress.sub)
+	}
+}
+
+// End ends a request in progress. What it has used stays reserved until its key is recorded.
+func (c *Credit) End(r Reservation, k accounting.RequestKey, of *accounting.Request) {
 	if r.IsZero() {
 		return
 	}
-	r.of.requests--
-	r.prices.each(1, r.body, 0, r.of.inProgress.sub)
-	r.prices.each(requests, in, out, r.of.counted.add)
+	c.Cancel(r)
+	n := used{r.prices, 1, of.In, of.Out}
+	if of.InFrame {
+		n.requests = 0
+	}
+	r.of.counted.add(k, n)
+	n.prices.each(n.requests, n.in, n.out, r.of.ended.add)
 }
 
-// Take marks what has ended as being recorded. Recorded follows for each tenant.
-func (c *Credit) Take() {
+// Take marks what has ended as being recorded. all is what the meter has handed over: what it has not is lost.
+func (c *Credit) Take(all []*accounting.MeteredUsage) {
 	for _, u := range c.unpaid {
-		u.flushing, u.counted = u.counted, units{}
+		u.flushing, u.counted = u.counted, nil
+		taken := make(map[accounting.RequestKey]bool, len(u.flushing))
+		for _, m := range all {
+			if m.Command.Tenant == u.tenant {
+				for k := range m.Keys {
+					taken[k] = true
+				}
+			}
+		}
+		maps.DeleteFunc(u.flushing, func(k accounting.RequestKey, n used) bool {
+			isLost := !taken[k]
+			if isLost {
+				u.forget(n)
+			}
+			return isLost
+		})
 	}
 }
 
-// Recorded forgets what is in the lines now. What could not be recorded yet is kept.
-func (c *Credit) Recorded(isKept func(types.Tenant) bool) {
-	c.unpaid = slices.DeleteFunc(c.unpaid, func(u *unpaid) bool {
-		if isKept(u.tenant) {
-			for price, n := range u.flushing {
-				u.counted.add(price, n)
+// Recorded forgets usage that is in the lines now, or is lost.
+func (c *Credit) Recorded(m *accounting.MeteredUsage) {
+	c.taken(m, func(u *unpaid, n used) { u.forget(n) })
+}
+
+// Unknown keeps usage that is recorded in a frame up to upto, or not at all, until the books have that frame.
+func (c *Credit) Unknown(m *accounting.MeteredUsage, upto types.LSN) {
+	c.taken(m, func(u *unpaid, n used) { u.unknown = append(u.unknown, unknownUse{n, upto}) })
+}
+
+// taken passes what is being recorded of the keys of m, and ends that.
+func (c *Credit) taken(m *accounting.MeteredUsage, pass func(*unpaid, used)) {
+	for _, u := range c.unpaid {
+		if u.tenant != m.Command.Tenant {
+			continue
+		}
+		for k := range m.Keys {
+			if n, is := u.flushing[k]; is {
+				pass(u, n)
+				delete(u.flushing, k)
 			}
 		}
-		u.flushing = units{}
-		return u.requests == 0 && u.counted == units{}
+	}
+}
+
+// Keep keeps what could not be recorded yet: it is taken again.
+func (c *Credit) Keep(b Books) {
+	c.unpaid = slices.DeleteFunc(c.unpaid, func(u *unpaid) bool {
+		maps.DeleteFunc(u.flushing, func(k accounting.RequestKey, n used) bool {
+			u.counted.add(k, n)
+			return true
+		})
+		u.settle(b.Upto)
+		return u.isEmpty()
 	})
 }
 

@@ -53,8 +53,8 @@ type Reserve struct {
 }
 
 // PaidPut stores an object and captures its price. If the put creates nothing, because the same object is stored
-// under the name already, the hold is released. Its problems are those of the put, and PaymentRequired if the hold
-// is not active any more. Then neither the object nor the capture is recorded.
+// under the name already, the hold is released. Its problems are those of the put, PaymentExpired if the hold is not
+// active any more, AccountFrozen if the payer is, and PaymentRequired if it cannot be captured. Then neither the object nor the capture is recorded.
 type PaidPut struct {
 	storage.Put
 	Hold types.TxID
@@ -73,6 +73,9 @@ var ErrKey = errors.New("flow: the command needs a key of its own")
 // Plane is that of storage: its scope permits the flow.
 func (*Reserve) Plane() types.Plane { return types.PlaneStorage }
 func (*Cancel) Plane() types.Plane  { return types.PlaneStorage }
+
+// ByNode returns true: the node releases what a write has reserved, also if the key of the write has ended meanwhile.
+func (*Cancel) ByNode() bool { return true }
 
 // ValidateFields returns why c is invalid.
 func (c *Reserve) ValidateFields() error {
@@ -215,11 +218,24 @@ func (p *Paid) put(at types.Time, c *PaidPut, f plane.Frame, reply *event.Reply)
 	}
 	if p.decideMoney(at, f, reply); reply.Problem != event.None {
 		f.Undo()
-		reply.Position, reply.Problem = types.Position{}, event.PaymentRequired
+		reply.Position, reply.Problem = types.Position{}, notCaptured(reply.Problem)
 		return
 	}
 	f.Commit()
 	reply.Position = put
+}
+
+// notCaptured returns the problem of a put, if the wallet rejects the end of its hold. That a hold has ended says nothing about the
+// balance: a client that pays in would be rejected again.
+func notCaptured(why event.Problem) event.Problem {
+	switch why {
+	case event.HoldNotActive:
+		return event.PaymentExpired
+	case event.AccountFrozen:
+		return event.AccountFrozen
+	default:
+		return event.PaymentRequired
+	}
 }
 
 func (p *Paid) decideMoney(at types.Time, f plane.Frame, reply *event.Reply) {

@@ -69,7 +69,9 @@ type system struct {
 	serial  int
 	funds   uint64
 	revenue uint64
+	frozen  bool // the payer
 	holds   []hold
+	spent   []types.TxID   // holds that have ended with an object
 	stored  map[string]int // the object of a name
 	seen    map[string]bool
 	each    func(*record.Record) // is called with each record
@@ -181,6 +183,22 @@ func (s *system) issue(t *rapid.T) {
 	s.compare()
 }
 
+// freeze freezes the payer at times, or ends that.
+func (s *system) freeze(t *rapid.T) {
+	if !s.frozen && rapid.IntRange(0, 3).Draw(t, "freezes") > 0 {
+		return
+	}
+	in := &event.Request{Header: command.Header{Ticket: 1, Caller: keys[0].ID, Tenant: 1, Key: s.key()}, Item: event.Item{Op: event.Freeze, From: name(price.Payer)}}
+	if s.frozen {
+		in.Op = event.Unfreeze
+	}
+	in.Seal(nil)
+	if s.step(in); s.reply.Problem == event.None {
+		s.frozen = !s.frozen
+	}
+	s.compare()
+}
+
 func (s *system) held() (sum uint64) {
 	for _, h := range s.holds {
 		if h.until > s.at() {
@@ -203,11 +221,13 @@ func (s *system) reserve(t *rapid.T) {
 	want := event.None
 	if s.funds-min(s.funds, s.heldAt(s.at()+1)) < cost(bytes) {
 		want = event.PaymentRequired
+	} else if s.frozen {
+		want = event.AccountFrozen
 	} else if len(s.holds) == 8 {
-		want = event.CapacityExceeded
+		want = event.HoldsFull
 	}
 	r := s.execute(c)
-	if want == event.CapacityExceeded && r.Problem == event.None { // expired holds have given way
+	if want == event.HoldsFull && r.Problem == event.None { // expired holds have given way
 		want = event.None
 	}
 	s.expect("reserve", r.Problem, want)
@@ -240,19 +260,15 @@ func (s *system) put(t *rapid.T) {
 	c.Seal()
 	old, had := s.stored[key]
 	keeps := had && old == object
-	used := uint64(0)
-	for _, o := range s.stored {
-		used += size(o)
-	}
-	after := used + size(object)
-	if had {
-		after -= size(old)
-	}
 	frames, want := s.frames, event.None
 	switch {
-	case after > used && after > quota:
+	case s.exceedsQuota(key, object):
 		want = event.QuotaExceeded
-	case h.until <= s.at()+1, !keeps && cost(size(object)) > h.amount:
+	case s.frozen && !keeps:
+		want = event.AccountFrozen
+	case h.until <= s.at()+1:
+		want = event.PaymentExpired
+	case !keeps && cost(size(object)) > h.amount:
 		want = event.PaymentRequired
 	}
 	s.expect("put", s.execute(c).Problem, want)
@@ -263,13 +279,50 @@ func (s *system) put(t *rapid.T) {
 		s.compare()
 		return
 	}
-	s.holds = append(s.holds[:i], s.holds[i+1:]...)
+	s.holds, s.spent = append(s.holds[:i], s.holds[i+1:]...), append(s.spent, h.id)
 	if !keeps {
 		s.stored[key] = object
 		s.funds -= cost(size(object))
 		s.revenue += cost(size(object))
 	} else {
 		s.seen["put keeps"] = true
+	}
+	s.compare()
+}
+
+// exceedsQuota reports whether an object does not fit under a name.
+func (s *system) exceedsQuota(key string, object int) bool {
+	used := uint64(0)
+	for _, o := range s.stored {
+		used += size(o)
+	}
+	after := used + size(object)
+	if old, had := s.stored[key]; had {
+		after -= size(old)
+	}
+	return after > used && after > quota
+}
+
+// putInvented stores an object with a payment that is no hold of this ledger, or one that is spent.
+func (s *system) putInvented(t *rapid.T) {
+	ids := []types.TxID{{}, types.NewTxID(9, types.Position{LSN: 1 << 40}), types.NewTxID(9, types.Position{LSN: 1})} // none, one to come, and the frame of the API keys
+	for _, h := range s.holds {
+		ids = append(ids, types.NewTxID(8, h.id.Position())) // of another ledger
+	}
+	object, key := rapid.IntRange(0, 3).Draw(t, "object"), rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "name")
+	c := &flow.PaidPut{Put: storage.Put{Header: s.head(), Bucket: storage.Bucket("photos"), Name: storage.ObjectName(key), Address: storage.Address{byte(object), 1},
+		Size: size(object), File: storage.File(s.serial)}, Hold: rapid.SampledFrom(append(ids, s.spent...)).Draw(t, "hold"), Key: s.key()}
+	c.Seal()
+	frames, want := s.frames, event.PaymentExpired
+	old, had := s.stored[key]
+	switch {
+	case s.exceedsQuota(key, object):
+		want = event.QuotaExceeded
+	case s.frozen && !(had && old == object):
+		want = event.AccountFrozen
+	}
+	if s.expect("put with an invented hold", s.execute(c).Problem, want); s.frames != frames {
+		s.Fatal("a write that failed left a record")
 	}
 	s.compare()
 }
@@ -295,6 +348,9 @@ func (s *system) cancel(t *rapid.T) {
 	h := s.holds[i]
 	c := &flow.Cancel{Header: s.head(), Hold: h.id}
 	c.Header.Key = s.key()
+	if rapid.Bool().Draw(t, "by the node") {
+		c.Caller = 0
+	}
 	c.Seal()
 	want := event.None
 	if h.until <= s.at()+1 {
@@ -306,8 +362,12 @@ func (s *system) cancel(t *rapid.T) {
 	s.compare()
 }
 
+// wait lets time pass, at times until a hold expires.
 func (s *system) wait(t *rapid.T) {
 	d := rapid.IntRange(0, 40_000).Draw(t, "time")
+	if len(s.holds) > 0 && rapid.Bool().Draw(t, "expires") {
+		d = int(max(0, rapid.SampledFrom(s.holds).Draw(t, "hold").until-s.at()))
+	}
 	s.now.Wall += types.Time(d)
 	s.now.Mono += types.Instant(time.Duration(d) * time.Millisecond)
 	s.step(event.Tick{})
@@ -350,11 +410,11 @@ func checkUntilSeen(t *testing.T, seen map[string]bool, wanted []string, propert
 // refused.
 func TestPaidWritesAgreeWithSums(t *testing.T) {
 	seen := map[string]bool{}
-	wanted := []string{"reserve ", "reserve payment_required", "put ", "put keeps", "put payment_required", "put quota_exceeded", "cancel ", "cancel hold_not_active",
-		"put without payment payment_required", "put without payment "}
+	wanted := []string{"reserve ", "reserve payment_required", "put ", "put keeps", "put payment_required", "put payment_expired", "put quota_exceeded", "put account_frozen", "reserve account_frozen", "put with an invented hold account_frozen", "cancel ", "cancel hold_not_active",
+		"put without payment payment_required", "put without payment ", "put with an invented hold payment_expired"}
 	checkUntilSeen(t, seen, wanted, func(t *rapid.T) {
 		s := newSystem(t, seen)
-		t.Repeat(map[string]func(*rapid.T){"issue": s.issue, "reserve": s.reserve, "put": s.put, "put again": s.put, "put unpaid": s.putUnpaid, "cancel": s.cancel, "wait": s.wait})
+		t.Repeat(map[string]func(*rapid.T){"issue": s.issue, "freeze": s.freeze, "reserve": s.reserve, "put": s.put, "put again": s.put, "put unpaid": s.putUnpaid, "put invented": s.putInvented, "cancel": s.cancel, "wait": s.wait})
 	})
 }
 

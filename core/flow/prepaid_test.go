@@ -47,6 +47,7 @@ var lists = [...]pricing.List{
 		{Name: "volume", Dimension: "cpu_ms", Asset: "EUR", Model: pricing.Volume, Per: 1, Tiers: []pricing.Tier{{UpTo: 9, Price: 4_000_000}, {Price: 1_500_000}}},
 		{Name: "fee", Dimension: "cpu_ms", Asset: "USD", Model: pricing.Flat, Per: 1, Tiers: []pricing.Tier{{Price: 2_000_000}}},
 		{Name: "in", Dimension: "bytes_in", Asset: "EUR", Model: pricing.PerUnit, Per: 3, Tiers: []pricing.Tier{{Price: 1_000_000}}},
+		{Name: "out", Dimension: "bytes_out", Asset: "USD", Model: pricing.PerUnit, Per: 2, Tiers: []pricing.Tier{{Price: 1_000_000}}},
 	},
 }
 
@@ -104,6 +105,7 @@ type budget struct {
 
 	terms    [len(lists)]*flow.Terms
 	credit   *flow.Credit
+	meter    *accounting.Meter
 	open     []*pending // requests in progress
 	finished []*pending // and those that are not recorded
 }
@@ -511,7 +513,7 @@ func TestRejectedTransferCountsNothing(t *testing.T) {
 		s, _ := accounting.NewSeries("cpu_ms", nil)
 		l := pricing.List{lists[0][2], {Name: "fee", Dimension: "cpu_ms", Asset: "USD", Model: pricing.Flat, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}}
 		frames := b.frames
-		if r := b.execute(b.command(l, accounting.Event{Source: "s", ID: "1", Series: s, Value: 1, Time: b.at()})); r.Problem != event.CapacityExceeded || r.Position != (types.Position{}) {
+		if r := b.execute(b.command(l, accounting.Event{Source: "s", ID: "1", Series: s, Value: 1, Time: b.at()})); r.Problem.General() != event.CapacityExceeded || r.Position != (types.Position{}) {
 			t.Fatal(r.Problem.Code())
 		}
 		if b.frames != frames || b.balance("EUR") != 100 {

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"cmp"
+
 	"macronode/core/accounting"
 	"macronode/core/command"
 	"macronode/core/event"
@@ -11,7 +13,7 @@ import (
 
 // PayRequests records the requests of a prepaid tenant that the node has metered, and pays what is due of the lines of the tenant:
 // for these requests, and what was not paid before. The requests have been served, so they are recorded also if the payer has too little,
-// is frozen or has a limit: the rest stays due, as arrears of the lines. Without requests it pays arrears only.
+// is frozen or reaches a limit: the rest stays due, as arrears of the lines. Without requests it pays arrears only.
 //
 // Its problems are those of RecordMetered, and AmountLimitExceeded if a price is larger than an asset may have. As with
 // RecordMetered, a command whose outcome is unknown must not be repeated.
@@ -71,16 +73,16 @@ func (p *Prepaid) payRequests(at types.Time, in *PayRequests, f plane.Frame, rep
 		reply.Problem = event.UsageCapacity
 		return
 	}
-	p.payAvailable(at, in, f)
+	reply.Unpaid = p.payAvailable(at, in, f)
 	reply.Position = p.Plane.RecordLines(in.Tenant, in.Terms.list, b.changes(), f)
 	if len(in.Metered) > 0 {
 		reply.Position = p.Plane.AddMetered(at, in.Tenant, in.Metered, true, f)
 	}
 }
 
-// payAvailable pays of each asset what is due, at most what the payer has. A transfer that is rejected leaves no record, but for
-// expired holds that it ended, so that the next one goes on.
-func (p *Prepaid) payAvailable(at types.Time, in *PayRequests, f plane.Frame) {
+// payAvailable pays of each asset what is due, at most what the payer has and the limits of the wallet permit. A transfer that is rejected leaves no record, but for
+// expired holds that it ended, so that the next one goes on. It returns why the first one was rejected.
+func (p *Prepaid) payAvailable(at types.Time, in *PayRequests, f plane.Frame) (rejected event.Problem) {
 	for i := range in.Terms.assets {
 		amount := p.bill.due[i]
 		if available := p.bill.available(at, p.wallet, i); available.Less(amount) {
@@ -89,17 +91,26 @@ func (p *Prepaid) payAvailable(at types.Time, in *PayRequests, f plane.Frame) {
 		if amount.IsZero() {
 			continue
 		}
+		if limit := p.wallet.DebitLimit(at, in.Tenant, in.Terms.payer.ID, in.Terms.assets[i].ID); limit.Less(amount) {
+			amount = limit
+		}
+		if amount.IsZero() {
+			rejected = cmp.Or(rejected, event.DailyLimitExceeded)
+			continue
+		}
 		var reply event.Reply
 		f.Savepoint()
 		p.transfer(at, &in.Header, in.Terms, in.keys, i, amount, f, &reply)
 		if reply.Problem != event.None && reply.Problem != event.Busy {
 			f.Undo()
+			rejected = cmp.Or(rejected, reply.Problem)
 			continue
 		}
 		if f.Commit(); reply.Problem == event.Busy {
-			return
+			break
 		}
 	}
+	return rejected
 }
 
 // A RequestUsage is what a request of a prepaid tenant counts as, in the frame of its effect. Its price is due then, and paid with the

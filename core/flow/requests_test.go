@@ -3,7 +3,9 @@ package flow_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -46,11 +48,11 @@ func (p *pending) usage(b *budget) (all []accounting.Event) {
 
 // crash forgets the requests that are not recorded.
 func (b *budget) crash() {
-	b.credit, b.open, b.finished = flow.NewCredit(), nil, nil
+	b.credit, b.meter, b.open, b.finished = flow.NewCredit(), accounting.NewMeter(window, 100, 100), nil, nil
 }
 
 func (b *budget) books() flow.Books {
-	return flow.Books{Usage: b.view.Plane(types.PlaneAccounting).(*accounting.Plane), Wallet: b.view.Wallet}
+	return flow.Books{Usage: b.view.Plane(types.PlaneAccounting).(*accounting.Plane), Wallet: b.view.Wallet, Upto: b.view.LSN}
 }
 
 // fresh returns usage of requests under names of its own, by the list in force.
@@ -83,16 +85,7 @@ func (b *budget) arrears(more map[string]used) (due map[string]uint64, lines map
 func (b *budget) begin(t *rapid.T) {
 	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at(), Service: rapid.SampledFrom([]string{"shop", "other"}).Draw(t, "service"), Method: "get", Route: "r",
 		In: uint64(rapid.IntRange(0, 4).Draw(t, "declared"))}, list: b.list}
-	all := p.usage(b)
-	for _, o := range append(append([]*pending{}, b.open...), b.finished...) {
-		if o.list == b.list {
-			o := *o
-			o.At = b.at() // what is not recorded is of the current month
-			all = append(all, o.usage(b)...)
-		}
-	}
-	due, _ := b.arrears(b.fresh(all))
-	want, missing := b.judge(due)
+	want, missing := b.judgeRequests(p.usage(b), nil)
 	if !p.hasPrice(b) {
 		want, missing = event.None, event.Shortfall{}
 	}
@@ -107,6 +100,53 @@ func (b *budget) begin(t *rapid.T) {
 	if why == event.None {
 		p.of = of
 		b.open = append(b.open, p)
+	}
+}
+
+// judgeRequests returns whether the payer can pay for usage and for all that is not paid yet, without a request in progress.
+func (b *budget) judgeRequests(all []accounting.Event, without *pending) (want event.Problem, missing event.Shortfall) {
+	for _, o := range append(append([]*pending{}, b.open...), b.finished...) {
+		if o.list == b.list && o != without {
+			o := *o
+			o.At = b.at() // what is not recorded is of the current month
+			all = append(all, o.usage(b)...)
+		}
+	}
+	due, lines := b.arrears(b.fresh(all))
+	want, missing = b.judge(due)
+	if len(b.paid)+newLines(b.paid, lines) > b.most {
+		want, missing = event.UsageCapacity, event.Shortfall{}
+	}
+	return want, missing
+}
+
+// respond begins the response of a request in progress, if the payer can pay for its size too. The prices are those that the request
+// has reserved by.
+func (b *budget) respond(t *rapid.T) {
+	if len(b.open) == 0 {
+		return
+	}
+	p := rapid.SampledFrom(b.open).Draw(t, "request")
+	if p.Out > 0 {
+		return
+	}
+	now := b.list
+	b.list = p.list
+	defer func() { b.list = now }()
+	answered := *p
+	answered.At, answered.Out = b.at(), uint64(rapid.IntRange(0, 9).Draw(t, "response"))
+	want, missing := b.judgeRequests(answered.usage(b), p)
+	hasPrice := slices.ContainsFunc(lists[b.list], func(price pricing.Price) bool { return price.Dimension == "bytes_out" })
+	if p.of.IsZero() || answered.Out == 0 || !hasPrice {
+		want, missing = event.None, event.Shortfall{}
+	}
+	of, why, lacks := b.credit.ReserveResponse(p.of, b.at(), answered.Out, b.books())
+	b.expect("response", why, want)
+	if lacks != missing {
+		b.Fatalf("missing %+v, want %+v", lacks, missing)
+	}
+	if why == event.None && hasPrice {
+		p.of, p.Out = of, answered.Out
 	}
 }
 
@@ -133,28 +173,31 @@ func (b *budget) end(t *rapid.T) {
 	p := b.open[i]
 	b.open = append(b.open[:i:i], b.open[i+1:]...)
 	if rapid.IntRange(0, 3).Draw(t, "served") == 0 {
-		b.credit.End(p.of, 0, 0, 0)
+		b.credit.Cancel(p.of)
 		return
 	}
 	p.At, p.In, p.Out = b.at(), uint64(rapid.IntRange(0, 5).Draw(t, "in")), uint64(rapid.IntRange(0, 5).Draw(t, "out"))
-	b.credit.End(p.of, 1, p.In, p.Out)
+	b.meter.Add(p.Request)
+	b.credit.End(p.of, b.meter.Key(&p.Request), &p.Request)
 	b.finished = append(b.finished, p)
 }
 
 // flush records the requests that have ended, and pays what the payer has.
 func (b *budget) flush(*rapid.T) {
-	in := accounting.RecordMetered{Header: command.Header{Ticket: 1, Tenant: 1}}
+	in := accounting.RecordMetered{Header: command.Header{Tenant: 1}}
 	var all []accounting.Event
 	for _, p := range b.finished {
 		all = append(all, p.usage(b)...)
 	}
-	for _, e := range all {
-		in.Metered = append(in.Metered, accounting.Metered{Series: e.Series, Time: e.Time, Count: accounting.Count{Value: e.Value, Events: 1}})
+	taken := b.meter.Take()
+	if len(taken) > 0 {
+		in = taken[0].Command
 	}
-	in.Sort()
+	in.Ticket = 1
 	fresh := b.fresh(all)
 	due, lines := b.arrears(fresh)
-	payable := !b.frozen && (min(due["EUR"], b.funds["EUR"]-b.held["EUR"]) > 0 || min(due["USD"], b.funds["USD"]) > 0)
+	hasMoney := min(due["EUR"], b.funds["EUR"]-b.held["EUR"]) > 0 || min(due["USD"], b.funds["USD"]) > 0
+	payable := hasMoney && !b.frozen
 	if len(all) == 0 {
 		if got := b.credit.HasPayable(b.at(), 1, b.terms[b.list], b.books()); got != payable {
 			b.Fatalf("has payable arrears: %v, want %v", got, payable)
@@ -166,13 +209,23 @@ func (b *budget) flush(*rapid.T) {
 	}
 	c := &flow.PayRequests{RecordMetered: in, Terms: b.terms[b.list], Key: b.key()}
 	c.Seal()
-	b.credit.Take()
+	b.credit.Take(taken)
 	frames := b.frames
 	r := b.execute(c)
 	b.expect("flush", r.Problem, want)
-	b.credit.Recorded(func(types.Tenant) bool { return r.Problem != event.None })
+	for _, u := range taken {
+		if r.Problem == event.None {
+			b.credit.Recorded(u)
+		} else if lost := b.meter.Return(u); lost > 0 {
+			b.Fatalf("%d requests are lost", lost)
+		}
+	}
+	b.credit.Keep(b.books())
 	if recorded := b.frames > frames; recorded != (want == event.None && (len(all) > 0 || payable)) || recorded != (r.Position.LSN > 0) {
 		b.Fatalf("recorded %v at %v", recorded, r.Position)
+	}
+	if unpaid := want == event.None && hasMoney && b.frozen; unpaid != (r.Unpaid != event.None) || unpaid && r.Unpaid != event.AccountFrozen {
+		b.Fatalf("unpaid: %v, want %v", r.Unpaid, unpaid)
 	}
 	if want == event.None {
 		b.finished = nil
@@ -265,15 +318,61 @@ func (b *budget) freeze(*rapid.T) {
 // the transfers is what the lines have paid.
 func TestPrepaidRequestsAgreeWithModel(t *testing.T) {
 	seen := map[string]bool{}
-	wanted := []string{"request ", "request insufficient_funds", "request account_frozen", "flush ", "flush usage_capacity", "arrears", "paid in part", "counted in its frame",
+	wanted := []string{"request ", "request insufficient_funds", "request account_frozen", "request usage_capacity", "response ", "response insufficient_funds", "response account_frozen", "flush ", "flush usage_capacity", "arrears", "paid in part", "counted in its frame",
 		"report ", "report insufficient_funds", "report account_frozen", "credit", "prepaid slice"}
 	checkUntilSeen(t, seen, wanted, func(t *rapid.T) {
 		l := limits()
 		l.Planes[1] = accounting.Spec(accounting.Limits{Rows: 400, Streams: 8, Tenants: 2, TenantRow: 400, TenantDim: 8, Lines: 4, Window: window, Grace: grace})
 		b := newBudgetOf(t, seen, l)
 		b.most = 4
-		t.Repeat(map[string]func(*rapid.T){"issue": b.pay, "hold": b.hold, "begin": b.begin, "begin another": b.begin, "end": b.end, "flush": b.flush, "write": b.write, "freeze": b.freeze,
+		t.Repeat(map[string]func(*rapid.T){"issue": b.pay, "hold": b.hold, "begin": b.begin, "begin another": b.begin, "respond": b.respond, "end": b.end, "flush": b.flush, "write": b.write, "freeze": b.freeze,
 			"report": b.report, "change list": b.changeList, "restart": b.restart, "wait": b.wait})
+	})
+}
+
+// TestArrearsAboveLimitsArePaid: of arrears that are more than one operation, or the debits of a day, may move, each payment is what the
+// limits permit. All is paid after some days.
+func TestArrearsAboveLimitsArePaid(t *testing.T) {
+	once(t, func(t *rapid.T) {
+		l := limits()
+		l.Ledger.MaxAmount, l.Ledger.MaxDailyDebit = types.MinorUnits(40), types.MinorUnits(60)
+		b := newBudgetOf(t, map[string]bool{}, l)
+		prices := pricing.List{{Name: "each", Dimension: "requests", Asset: "EUR", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}}
+		terms, err := flow.NewTerms(prices, usagePayer, usageRevenue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			b.give("EUR", 40)
+		}
+		pay := func(units uint64) event.Problem {
+			c := &flow.PayRequests{RecordMetered: accounting.RecordMetered{Header: command.Header{Ticket: 1, Tenant: 1}}, Terms: terms, Key: b.key()}
+			if units > 0 {
+				s, err := accounting.NewSeries("requests", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Metered = []accounting.Metered{{Series: s, Time: b.at(), Count: accounting.Count{Value: units, Events: 1}}}
+			}
+			c.Seal()
+			r := b.execute(c)
+			if r.Problem != event.None {
+				t.Fatal(r.Problem.Code())
+			}
+			return r.Unpaid
+		}
+		for i, want := range []struct {
+			units  uint64
+			unpaid event.Problem
+			left   uint64
+			days   int
+		}{{100, event.None, 120, 0}, {0, event.None, 100, 0}, {0, event.DailyLimitExceeded, 100, 1}, {0, event.None, 60, 0}, {0, event.None, 60, 1}, {5, event.None, 55, 0}} {
+			if unpaid, left := pay(want.units), b.balance("EUR"); unpaid != want.unpaid || left != want.left {
+				t.Fatalf("payment %d: %q is unpaid and %d are left, want %q and %d", i, unpaid.Code(), left, want.unpaid.Code(), want.left)
+			}
+			b.now.Wall, b.now.Mono = b.now.Wall.Add(time.Duration(want.days)*24*time.Hour), b.now.Mono.Add(time.Duration(want.days)*24*time.Hour)
+			b.step(event.Tick{})
+		}
 	})
 }
 

@@ -32,7 +32,7 @@ const (
 
 // Errors of Add.
 var (
-	ErrParts  = fmt.Errorf("invoice: more than %d slices and prices of slices; ask for a shorter time", MaxParts)
+	ErrParts  = fmt.Errorf("invoice: more than %d slices and prices of slices: ask for a shorter time, or use longer windows", MaxParts)
 	ErrTenant = errors.New("invoice: a slice of another tenant")
 )
 
@@ -81,7 +81,7 @@ func (b *Builder) Add(s *accounting.Slice) error {
 	b.addRange(s)
 	b.count++
 	if !s.Kind.IsPrepaid() {
-		b.postpaid = append(b.postpaid, Slice{string(s.Dimension), s.Seq})
+		b.postpaid = append(b.postpaid, Slice{string(s.Dimension), s.Seq, s.Digest})
 	}
 	priced := make([]bool, len(s.Rows))
 	for i := range b.prices {
@@ -147,6 +147,7 @@ type Charge struct {
 	Asset     string
 	Seq       uint64
 	Digest    accounting.Digest
+	Window    accounting.Window // of the slice
 	Amount    types.Amount
 	Refund    bool // the slice makes the usage before it cheaper, by Amount: volume prices can do that
 }
@@ -155,6 +156,7 @@ type Charge struct {
 type Slice struct {
 	Dimension string
 	Seq       uint64
+	Digest    accounting.Digest
 }
 
 // An Invoice is what the usage of a period costs.
@@ -242,7 +244,7 @@ func (b *Builder) line(at int) (l Line, steps []step, err error) {
 			return l, nil, pricing.ErrAmount
 		}
 		l.Last, l.Head = p.seq, p.digest
-		steps = append(steps, step{Charge{Dimension: l.Price.Dimension, Asset: l.Price.Asset, Seq: p.seq, Digest: p.digest}, before, l.Amount})
+		steps = append(steps, step{Charge{Dimension: l.Price.Dimension, Asset: l.Price.Asset, Seq: p.seq, Digest: p.digest, Window: p.window}, before, l.Amount})
 	}
 	return l, steps, nil
 }

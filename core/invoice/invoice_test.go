@@ -150,10 +150,14 @@ func TestLaterSlicesChangeNoCharge(t *testing.T) {
 	})
 }
 
+// window returns a window of a minute.
+func window(at int) accounting.Window {
+	return accounting.Window{From: types.Time(at * minute), To: types.Time((at + 1) * minute)}
+}
+
 // slice is one slice of requests with rows of search and shop.
-func slice(seq uint64, kind accounting.SliceKind, window int, search, shop uint64) accounting.Slice {
-	s := accounting.Slice{Tenant: 1, Dimension: []byte("requests"), Seq: seq, Kind: kind, Digest: accounting.Digest{byte(seq)},
-		Window: accounting.Window{From: types.Time(window * minute), To: types.Time((window + 1) * minute)}}
+func slice(seq uint64, kind accounting.SliceKind, at int, search, shop uint64) accounting.Slice {
+	s := accounting.Slice{Tenant: 1, Dimension: []byte("requests"), Seq: seq, Kind: kind, Digest: accounting.Digest{byte(seq)}, Window: window(at)}
 	for _, r := range []accounting.Row{{Labels: []byte("service=search"), Count: accounting.Count{Value: search}}, {Labels: []byte("service=shop"), Count: accounting.Count{Value: shop}}} {
 		if r.Value > 0 {
 			s.Rows = append(s.Rows, r)
@@ -181,12 +185,12 @@ func TestInvoice(t *testing.T) {
 		},
 		Totals: []invoice.Total{{"EUR/2", eur(82)}, {"POINT", points(3)}},
 		Charges: []invoice.Charge{
-			{Dimension: "requests", Asset: "EUR/2", Seq: 5, Digest: accounting.Digest{5}, Amount: eur(280)},
-			{Dimension: "requests", Asset: "EUR/2", Seq: 7, Digest: accounting.Digest{7}, Amount: eur(198), Refund: true},
-			{Dimension: "requests", Asset: "POINT", Seq: 5, Digest: accounting.Digest{5}, Amount: points(2)},
-			{Dimension: "requests", Asset: "POINT", Seq: 6, Digest: accounting.Digest{6}, Amount: points(1)},
+			{Dimension: "requests", Asset: "EUR/2", Seq: 5, Digest: accounting.Digest{5}, Window: window(1), Amount: eur(280)},
+			{Dimension: "requests", Asset: "EUR/2", Seq: 7, Digest: accounting.Digest{7}, Window: window(1), Amount: eur(198), Refund: true},
+			{Dimension: "requests", Asset: "POINT", Seq: 5, Digest: accounting.Digest{5}, Window: window(1), Amount: points(2)},
+			{Dimension: "requests", Asset: "POINT", Seq: 6, Digest: accounting.Digest{6}, Window: window(2), Amount: points(1)},
 		},
-		Postpaid: []invoice.Slice{{"requests", 5}, {"requests", 6}, {"requests", 7}},
+		Postpaid: []invoice.Slice{{"requests", 5, accounting.Digest{5}}, {"requests", 6, accounting.Digest{6}}, {"requests", 7, accounting.Digest{7}}},
 		Ranges:   []invoice.Range{{"requests", accounting.SeqRange{First: 5, Last: 7}}},
 	}
 	if !reflect.DeepEqual(v, want) {

@@ -13,7 +13,9 @@ const refPrefix = "macronode charge 1\n"
 
 // Ref returns the ref of the transfer that charges c, within the ledger of a tenant. It follows from tenant, dimension,
 // seq and asset alone. A ref can be used once, so a slice is charged once, whatever its amount.
-func (c *Charge) Ref(t types.Tenant) string { return Slice{c.Dimension, c.Seq}.Ref(t, c.Asset) }
+func (c *Charge) Ref(t types.Tenant) string {
+	return Slice{Dimension: c.Dimension, Seq: c.Seq}.Ref(t, c.Asset)
+}
 
 // Ref returns the ref of the transfer that charges s in an asset.
 func (s Slice) Ref(t types.Tenant, asset string) string {

@@ -92,6 +92,21 @@ func (w *world) offer(s *stream) {
 	}
 }
 
+// copies goes on with a copy of the machine: it must act as the machine would have.
+func (w *world) copies(*rapid.T) {
+	was := w.machine.Hash()
+	next := lanes.New(w.limits, nil, types.NewRand(77))
+	w.machine.CopyTo(next)
+	if next.Hash() != was {
+		w.Fatal("the hash of a copy differs")
+	}
+	w.machine.Stop() // the copy does not notice
+	if next.Hash() != was || w.machine.Hash() == was && next.Again() {
+		w.Fatal("a copy shares its state, or the hash leaves a field out")
+	}
+	w.machine = next
+}
+
 // scan offers everything again, if there is something to load.
 func (w *world) scan(*rapid.T) {
 	if !w.machine.Again() {
@@ -418,7 +433,7 @@ func TestMachineAgreesWithModel(t *testing.T) {
 	for round := range 200 {
 		rapid.Check(t, func(r *rapid.T) {
 			w := newWorld(r, seen)
-			r.Repeat(map[string]func(*rapid.T){"seal": w.seal, "scan": w.scan, "send": w.send, "send more": w.send, "end": w.end, "end more": w.end, "end once more": w.end,
+			r.Repeat(map[string]func(*rapid.T){"seal": w.seal, "copy": w.copies, "scan": w.scan, "send": w.send, "send more": w.send, "end": w.end, "end more": w.end, "end once more": w.end,
 				"ask": w.ask, "work": w.work, "work more": w.work, "record": w.record, "record more": w.record, "operate": w.operate, "pass": w.pass, "restart": func(t *rapid.T) {
 					if rapid.IntRange(0, 5).Draw(t, "restarts") == 0 {
 						w.restart(t)

@@ -13,9 +13,9 @@ import (
 
 // admitRequest queues a request for a permit, or rejects it. A rejection changes no quota and no queue.
 // In both cases permits are granted to requests that time has made ready.
-func (n *Node) admitRequest(now types.Now, in *event.Admit, out *event.Effects) {
+func (n *Node) admitRequest(now types.Now, at types.Time, in *event.Admit, out *event.Effects) {
 	v := event.Decision{Ticket: in.Ticket, Ahead: uint32(n.admission.Ahead(in))}
-	if v.Reason = n.rejectReason(now.Mono, in); v.Reason == event.Admitted {
+	if v.Reason = n.rejectReason(now.Mono, at, in); v.Reason == event.Admitted {
 		n.chargeQuotas(now.Mono, in, &v)
 	}
 	if v.Reason != event.Admitted {
@@ -65,9 +65,12 @@ func (n *Node) countCompletion(f event.Completion) {
 }
 
 // rejectReason returns why a request is rejected, apart from quotas.
-func (n *Node) rejectReason(now types.Instant, in *event.Admit) event.RejectReason {
+func (n *Node) rejectReason(now types.Instant, at types.Time, in *event.Admit) event.RejectReason {
 	if n.drain.Refusing() || !n.readiness.Verdict().Reads {
 		return event.RejectNotServing
+	}
+	if in.Key != 0 && n.keyHasEnded(at, in.Key) { // its end may be newer than the read model, which verified the key
+		return event.RejectKeyEnded
 	}
 	switch err := n.admission.Would(in); {
 	case errors.Is(err, admission.ErrRoute):
@@ -113,8 +116,8 @@ func (n *Node) chargeQuotas(now types.Instant, in *event.Admit, v *event.Decisio
 	}
 }
 
-// rejectAdmission rejects a request. The decision reveals no durable state, so it does not wait
-// for the disk.
+// rejectAdmission rejects a request, or takes its permit. The decision does not wait for the disk: it reveals no durable state, but
+// that a key may have ended.
 func (n *Node) rejectAdmission(v event.Decision, out *event.Effects) {
 	v.Problem = v.Reason.Problem()
 	if v.Reason == event.RejectNotServing {
@@ -134,12 +137,23 @@ func (n *Node) grantPermits(now types.Instant, out *event.Effects) {
 			n.passPart(now, t, bytes, out)
 		case ripe:
 			t, waited := n.admission.Next(now)
-			shadow := n.quota.ChargeInstance(now, t.Slot())
-			out.Decisions = append(out.Decisions, event.Decision{Ticket: t, Waited: waited, Shadow: shadow, Bytes: n.grantBytes(t)})
+			n.sendPermit(now, t, waited, out)
 		default:
 			return
 		}
 	}
+}
+
+// sendPermit admits a request that has a permit.
+func (n *Node) sendPermit(now types.Instant, t types.Ticket, waited time.Duration, out *event.Effects) {
+	shadow := n.quota.ChargeInstance(now, t.Slot())
+	out.Decisions = append(out.Decisions, event.Decision{Ticket: t, Waited: waited, Shadow: shadow, Bytes: n.grantBytes(t)})
+}
+
+// rejectPart rejects a part of the bodies of a request, which has waited.
+func (n *Node) rejectPart(now types.Instant, t types.Ticket, bytes uint64, why event.RejectReason, out *event.Effects) {
+	n.quota.ReleasePart(now, t.Slot(), bytes)
+	n.rejectAdmission(event.Decision{Ticket: t, Reason: why}, out)
 }
 
 // runnable reports whether a request, and whether a part of a body, may go now.
@@ -154,20 +168,26 @@ func (n *Node) runnable(now types.Instant) (request, part bool) {
 // expireWaiting rejects the requests that have waited for too long, and resumes those that were paused.
 func (n *Node) expireWaiting(now types.Instant, out *event.Effects) {
 	for {
-		t, what, waited, bytes, ok := n.admission.Overdue(now)
+		at, _ := n.quota.NextAdmit(now, 0)
+		e, ok := n.admission.Overdue(now, at > now)
 		if !ok {
 			n.grantPermits(now, out)
 			return
 		}
-		switch what {
+		switch e.What {
 		case admission.Paused:
-			n.queuePart(now, t, bytes, out)
+			n.queuePart(now, e.Ticket, e.Bytes, out)
 		case admission.Lined:
-			n.quota.ReleasePart(now, t.Slot(), bytes)
-			n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectPacingTimeout}, out)
+			n.rejectPart(now, e.Ticket, e.Bytes, event.RejectPacingTimeout, out)
 		case admission.Waited:
-			n.quota.Undo(now, t.Slot())
-			n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout, Waited: waited}, out)
+			n.quota.Undo(now, e.Ticket.Slot())
+			n.rejectAdmission(event.Decision{Ticket: e.Ticket, Reason: event.RejectQueueTimeout, Waited: e.Waited}, out)
+		case admission.TookOver:
+			if e.Bytes > 0 {
+				n.rejectPart(now, e.Loser, e.Bytes, event.RejectPacingTimeout, out)
+			}
+			n.rejectAdmission(event.Decision{Ticket: e.Loser, Reason: event.RejectGaveWay}, out)
+			n.sendPermit(now, e.Ticket, e.Waited, out)
 		}
 	}
 }

@@ -46,6 +46,15 @@ func rule(t *testing.T, text string) quota.Rule {
 	return r
 }
 
+// permitOf parses a slot and its use.
+func (s *stage) permitOf(text string) types.Ticket {
+	var slot, use uint32
+	if _, err := fmt.Sscanf(text, "%d.%d", &slot, &use); err != nil {
+		s.t.Fatal(err)
+	}
+	return types.NewTicket(slot, use)
+}
+
 // admission parses what happens at admission:
 //
 //	arrive money slot.use ann 7      a request with key 7 of tenant 7, from ann's address
@@ -55,13 +64,7 @@ func rule(t *testing.T, text string) quota.Rule {
 //	settle slot.use 5000             finishes with bytes
 //	settle slot.use given up         finishes as aborted; or turned away, or done, which is the default
 func (s *stage) admission(w []string) string {
-	var slot, use uint32
-	ticket := func(text string) types.Ticket {
-		if _, err := fmt.Sscanf(text, "%d.%d", &slot, &use); err != nil {
-			s.t.Fatal(err)
-		}
-		return types.NewTicket(slot, use)
-	}
+	ticket := s.permitOf
 	switch w[0] {
 	case "stream":
 		return s.step(&event.ReserveBytes{Ticket: ticket(w[1]), Bytes: s.number(w[2])})

@@ -17,6 +17,7 @@ func (n *Node) Due() (due types.Instant, any bool) {
 	earlier(n.nextSweep, n.sweepDue())
 	earlier(n.lastFrameAt.Add(n.config.HeartbeatInterval), n.heartbeatDue())
 	earlier(n.readiness.Due())
+	earlier(n.clock.NotBefore(n.nextKeyEnd), n.nextKeyEnd > 0)
 	earlier(n.admission.Due())
 	earlier(n.nextPaced())
 	earlier(n.upstreams.Due())

@@ -11,35 +11,43 @@ func (n *Node) createKey(now types.Now, at types.Time, in *event.CreateKey, out 
 	reply := event.Reply{Ticket: in.Ticket}
 	_, known := n.state.Keys.Find(in.Key.ID)
 	switch {
-	case n.drain.Refusing():
+	case n.refuses(in.Permit):
 		reply.Problem = event.Unavailable
 	case n.held.Full():
 		reply.Problem = event.Busy
 	case in.Caller != 0 && !(n.mayAdminister(at, in.Caller, in.Tenant, in.Key.Tenant) && n.state.Keys.CanGrant(at, in.Caller, in.Tenant, &in.Key)):
-		reply.Problem = event.Forbidden
+		reply.Problem = n.denied(at, in.Caller)
 	case known:
 	case !n.recovered || !n.readiness.AcceptsWrites():
 		reply.Problem = event.Unavailable
 	case in.Key.Check() != nil, in.Key.Bootstrap != (in.Caller == 0):
 		reply.Problem = event.BadRequest
-	case n.state.Keys.Admit() != nil, !in.Key.Bootstrap && !n.state.Keys.HasRoomFor(in.Key.Tenant), in.Key.Bootstrap && n.state.Keys.Bootstrapped() && !in.ReplaceBootstrap:
+	case in.Key.Bootstrap && n.state.Keys.Bootstrapped() && !in.ReplaceBootstrap:
 		reply.Problem = event.CapacityExceeded
 	default:
-		n.beginFrame(now, at, out)
-		if old, any := n.state.Keys.Bootstrap(); in.ReplaceBootstrap && any {
-			n.rec = record.Record{Kind: record.KeyRevoked, Tenant: old.Tenant, APIKey: &event.Key{ID: old.ID}}
-			n.addRecord(out)
-		}
-		n.rec = record.Record{Kind: record.KeyCreated, Caller: in.Caller, APIKey: &in.Key}
-		if in.Key.Bootstrap {
-			n.rec = record.Record{Kind: record.BootstrapKeyCreated, APIKey: &in.Key}
-		}
-		n.addRecord(out)
-		if in.Key.Bootstrap {
-			n.firstKeyAt = n.state.LSN
+		if reply.Problem = n.state.Keys.Admit(&in.Key); reply.Problem == event.None {
+			n.recordKey(now, at, in, out)
 		}
 	}
 	n.reply(now, in.Tenant, reply, out)
+}
+
+// recordKey records a new key and, if it is to replace the bootstrap key, that one's revocation.
+func (n *Node) recordKey(now types.Now, at types.Time, in *event.CreateKey, out *event.Effects) {
+	n.beginFrame(now, at, out)
+	if old, any := n.state.Keys.Bootstrap(); in.ReplaceBootstrap && any {
+		n.rec = record.Record{Kind: record.KeyRevoked, Tenant: old.Tenant, APIKey: &event.Key{ID: old.ID}}
+		n.addRecord(out)
+	}
+	n.rec = record.Record{Kind: record.KeyCreated, Caller: in.Caller, APIKey: &in.Key}
+	if in.Key.Bootstrap {
+		n.rec = record.Record{Kind: record.BootstrapKeyCreated, APIKey: &in.Key}
+	}
+	n.addRecord(out)
+	if in.Key.Bootstrap {
+		n.firstKeyAt = n.state.LSN
+		n.endRequests(now.Mono, at, out)
+	}
 }
 
 // revokeKey records the revocation of an API key, once.
@@ -47,12 +55,12 @@ func (n *Node) revokeKey(now types.Now, at types.Time, in *event.RevokeKey, out 
 	reply := event.Reply{Ticket: in.Ticket}
 	k, known := n.state.Keys.Find(in.Key)
 	switch {
-	case n.drain.Refusing():
+	case n.refuses(in.Permit):
 		reply.Problem = event.Unavailable
 	case n.held.Full():
 		reply.Problem = event.Busy
 	case !n.state.Keys.CanGrant(at, in.Caller, in.Tenant, &event.Key{}):
-		reply.Problem = event.Forbidden
+		reply.Problem = n.denied(at, in.Caller)
 	case !known, !n.mayAdminister(at, in.Caller, in.Tenant, k.Tenant):
 		reply.Problem = event.NotFound
 	case k.Revoked:
@@ -62,6 +70,7 @@ func (n *Node) revokeKey(now types.Now, at types.Time, in *event.RevokeKey, out 
 		n.rec = record.Record{Kind: record.KeyRevoked, Caller: in.Caller, Tenant: k.Tenant, APIKey: &event.Key{ID: in.Key}}
 		n.beginFrame(now, at, out)
 		n.addRecord(out)
+		n.endRequests(now.Mono, at, out)
 	}
 	n.reply(now, in.Tenant, reply, out)
 }

@@ -61,6 +61,7 @@ type Config struct {
 //	N5  heldByTenant is the number of held replies of each tenant
 //	N6  no request waits if a permit is free and the instance quota admits it
 //	N7  a held reply that is not cancelled is found by its ticket
+//	N8  no request whose API key is revoked waits or has a permit, and nextKeyEnd is not after the end of the key of one that does
 type Node struct {
 	scalars
 
@@ -98,6 +99,7 @@ type scalars struct {
 	flushStarted   types.Instant // start of the flush that is running
 	lastFrameAt    types.Instant // when the last frame began
 	nextSweep      types.Instant // when the next sweep is due
+	nextKeyEnd     types.Time    // not after the first end of a key of a request that waits or is admitted; 0: no key ends
 	replayWaiters  uint32
 	fault          event.Fault // the first fault of the journal; 0: none
 	recovered      bool
@@ -124,16 +126,22 @@ func New(c Config, s state.State, now types.Instant, dice types.Rand) *Node {
 			drain: drain.New(c.Drain), durable: s.LSN, applied: s.LSN, lastFrameEmpty: true}}
 }
 
+// setConditions sets the reasons to be degraded that each step may change.
+func (n *Node) setConditions() {
+	n.readiness.SetDegraded(types.ClockUntrusted, n.clock.Untrusted())
+	n.readiness.SetDegraded(types.ClockAhead, n.clock.FarAhead())
+	n.readiness.SetDegraded(types.CircuitOpen, n.upstreams.OpenCircuits() != [event.NumCallers]uint64{})
+}
+
 // Step decides one event and appends its effects to out: at most one frame. It allocates nothing once
 // out has grown, and every loop is bounded by a limit.
 func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 	at, phase := n.clock.Read(now), n.drain.Phase()
 	n.frameOpen = false
-	n.readiness.SetDegraded(types.ClockUntrusted, n.clock.Untrusted())
-	n.readiness.SetDegraded(types.CircuitOpen, n.upstreams.OpenCircuits() != [event.NumCallers]uint64{})
+	n.setConditions()
 	switch in := in.(type) {
 	case *event.Admit:
-		n.admitRequest(now, in, out)
+		n.admitRequest(now, at, in, out)
 	case *event.ReserveBytes:
 		n.reserveBytes(now.Mono, in, out)
 	case *event.Finish:
@@ -143,11 +151,7 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 	case *event.UpstreamQuery:
 		n.upstreamQuery(now.Mono, in, out)
 	case event.HealthChecked:
-		n.upstreams.HealthChecked(now.Mono, in)
-		n.readiness.SetDegraded(types.NoEndpoint, n.upstreams.Down() != 0)
-		if in.Healthy {
-			n.readiness.AwaitUpstreams(^(uint64(1) << in.Upstream))
-		}
+		n.onHealthChecked(now.Mono, in)
 	case *event.Request:
 		n.command(now, at, in, out)
 	case *event.Execute:
@@ -184,12 +188,14 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 	case event.DiskFree:
 		n.readiness.SetDegraded(types.DiskFull, in.Bytes < n.config.MinFreeBytes)
 	case event.ProviderHealth:
-		n.readiness.SetDegraded(types.ProviderFailed, in.Failed > 0)
+		n.onProviderHealth(in)
 	case event.FrameUnreadable:
 		n.readiness.SetDegraded(types.JournalDamaged, true) // until a restart
 	case event.ObjectFiles:
 		n.readiness.SetDegraded(types.ObjectsUnavailable, in.Unreadable)
 		n.readiness.SetDegraded(types.UploadsRefused, in.Unwritable)
+	case event.SegmentsArchived:
+		n.readiness.SetDegraded(types.ArchiveFailed, in.Failed)
 	case event.ConfigReloaded:
 		n.readiness.SetDegraded(types.ConfigRejected, in.Failed)
 	case event.Signal:
@@ -198,6 +204,15 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 		n.tick(now, at, out)
 	}
 	n.moveLifecycle(now, phase, out)
+}
+
+// onHealthChecked handles a health check of an endpoint.
+func (n *Node) onHealthChecked(now types.Instant, in event.HealthChecked) {
+	n.upstreams.HealthChecked(now, in)
+	n.readiness.SetDegraded(types.NoEndpoint, n.upstreams.Down() != 0)
+	if in.Healthy {
+		n.readiness.AwaitUpstreams(^(uint64(1) << in.Upstream))
+	}
 }
 
 // boot starts the node after recovery. A damaged journal is only read.
@@ -249,6 +264,13 @@ func (n *Node) onFlushFailed(from types.LSN, why event.Fault, out *event.Effects
 	n.giveUp(out, func(w heldReply) bool { return w.reply.After >= from })
 }
 
+// onProviderHealth degrades the node while providers of objects have failed, copies are missing, or objects are lost.
+func (n *Node) onProviderHealth(in event.ProviderHealth) {
+	n.readiness.SetDegraded(types.ProviderFailed, in.Failed > 0)
+	n.readiness.SetDegraded(types.CopiesMissing, in.Lacking)
+	n.readiness.SetDegraded(types.ObjectsLost, in.Lost)
+}
+
 func (n *Node) signal(now types.Now, what event.SignalKind) {
 	switch what {
 	case event.Drain:
@@ -282,6 +304,9 @@ func (n *Node) tick(now types.Now, at types.Time, out *event.Effects) {
 		}
 	}
 	n.expireReplies(out, now.Mono)
+	if n.nextKeyEnd > 0 && n.nextKeyEnd <= at {
+		n.endRequests(now.Mono, at, out)
+	}
 	n.expireWaiting(now.Mono, out)
 	n.upstreams.Tick(now.Mono)
 	if n.sweepDue() && n.nextSweep <= now.Mono {

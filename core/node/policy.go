@@ -17,19 +17,19 @@ const MaxRoutes = 1024
 
 // Why a policy is invalid. Packages quota and upstream report what is wrong with theirs.
 var (
-	ErrSlots    = errors.New("gate: permits and queues want more places than the node was started with")
-	ErrReplies  = errors.New("gate: more permits for money than replies that the node was started to hold")
-	ErrCalls    = errors.New("gate: more permits for upstreams than calls that the node was started with")
-	ErrRoutes   = errors.New("gate: more than 1024 routes")
-	ErrNegative = errors.New("gate: less than nothing")
-	ErrQuantum  = errors.New("gate: the quantum is nothing, or 2^40 bytes or more")
+	ErrSlots    = errors.New("policy: permits and queues need more slots than the node was started with")
+	ErrReplies  = errors.New("policy: more wallet permits than the replies that the node can hold since its start")
+	ErrCalls    = errors.New("policy: more permits for upstreams than the calls that the node was started with")
+	ErrRoutes   = errors.New("policy: more than 1024 routes")
+	ErrNegative = errors.New("policy: a negative number")
+	ErrQuantum  = errors.New("policy: the quantum must be more than 0 and less than 2^40 bytes")
 )
 
 // WithPolicy returns c with another policy, as ApplyPolicy leaves it.
 func (c Config) WithPolicy(g *event.Policy) Config {
 	a := &c.Admission
 	*a = admission.Limits{Places: a.Places, Facets: g.Facets, Quantum: g.Quantum, Weights: g.Weights, Least: a.Least,
-		Wait: g.MaxWait, Grace: a.Grace, Routes: g.Routes}
+		Wait: g.MaxWait, GiveWay: g.GiveWayAfter, Grace: a.Grace, Routes: g.Routes}
 	c.Quotas, c.Upstreams, c.MaxPacingDelay, c.PolicyVersion = make([]quota.Rule, len(g.Quotas)), make([]upstream.Rules, len(g.Upstreams)), g.MaxPacingDelay, g.Version
 	for i, r := range g.Quotas {
 		c.Quotas[i] = quota.Rule(r)
@@ -43,7 +43,7 @@ func (c Config) WithPolicy(g *event.Policy) Config {
 // Policy returns the policy of c.
 func (c *Config) Policy() event.Policy {
 	a := &c.Admission
-	g := event.Policy{Version: c.PolicyVersion, Facets: a.Facets, Quantum: a.Quantum, Weights: a.Weights, MaxWait: a.Wait, MaxPacingDelay: c.MaxPacingDelay, Routes: a.Routes}
+	g := event.Policy{Version: c.PolicyVersion, Facets: a.Facets, Quantum: a.Quantum, Weights: a.Weights, MaxWait: a.Wait, GiveWayAfter: a.GiveWay, MaxPacingDelay: c.MaxPacingDelay, Routes: a.Routes}
 	for _, r := range c.Quotas {
 		g.Quotas = append(g.Quotas, event.Quota(r))
 	}
@@ -77,8 +77,8 @@ func (c *Config) CheckPolicy(g *event.Policy) error {
 		return fmt.Errorf("%w: %d, and it has %d", ErrCalls, permits[1], c.MaxUpstreamCalls)
 	case g.Quantum == 0 || g.Quantum >= 1<<40:
 		return ErrQuantum
-	case min(g.MaxWait, g.MaxPacingDelay) < 0:
-		return fmt.Errorf("%w: a wait of %v", ErrNegative, min(g.MaxWait, g.MaxPacingDelay))
+	case min(g.MaxWait, g.MaxPacingDelay, g.GiveWayAfter) < 0:
+		return fmt.Errorf("%w: a wait of %v", ErrNegative, min(g.MaxWait, g.MaxPacingDelay, g.GiveWayAfter))
 	case len(g.Routes) > MaxRoutes:
 		return ErrRoutes
 	}

@@ -34,23 +34,42 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 	switch {
 	case p == nil, c.ValidateFields() != nil:
 		return event.BadRequest
-	case !n.recovered, n.drain.Refusing() && !n.takesWhileDraining(c):
+	case !n.recovered, n.refuses(in.Permit) && !n.takesWhileDraining(c):
 		return event.Unavailable
 	case n.held.Full():
 		return event.Busy
 	case n.atTenantLimit(in.Tenant): // before authorization: a rejection waits for durability too
 		return event.Busy
-	case !p.Authorized(at, &n.state.Keys, c):
-		return event.Forbidden
+	case !isByNode(c) && !p.Authorized(at, &n.state.Keys, c):
+		return n.denied(at, in.Caller)
 	}
 	return event.None
 }
 
-// takesWhileDraining reports whether c is a command of the node itself, which a drain accepts. An abort replies to all
-// that wait, so it accepts none.
+// denied is the problem of a request that the key of its caller does not permit: Unauthorized if the key has ended, as for a request that
+// begins later.
+func (n *Node) denied(at types.Time, caller types.KeyID) event.Problem {
+	if end, ends := n.state.Keys.EndOf(caller); ends && end <= at {
+		return event.Unauthorized
+	}
+	return event.Forbidden
+}
+
+// refuses reports whether the drain rejects what a request with a permit gives. What was admitted before the drain may
+// take effect until it is aborted: an abort replies to all that wait.
+func (n *Node) refuses(permit types.Ticket) bool {
+	return n.drain.Refusing() && !(n.drain.Phase() == types.Draining && n.admission.Admitted(permit))
+}
+
+// takesWhileDraining reports whether c is a command of the node itself, which a drain accepts and an abort does not.
 func (n *Node) takesWhileDraining(c command.Command) bool {
+	return isByNode(c) && n.drain.Phase() == types.Draining
+}
+
+// isByNode reports whether the node itself gives c, and no API key.
+func isByNode(c command.Command) bool {
 	own, ok := c.(command.ByNode)
-	return ok && own.ByNode() && n.drain.Phase() == types.Draining
+	return ok && own.ByNode() && c.Head().Caller == 0
 }
 
 // resolveIdempotency finds the outcome of the key, or decides now. All that the outcome needs is
@@ -101,14 +120,14 @@ func (n *Node) findOutcome(now types.Now, at types.Time, in *event.FindOutcome, 
 	reply := event.Reply{Ticket: in.Ticket}
 	seen, found := n.state.Idempotency.Find(idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}, in.Prior, at)
 	switch {
-	case !n.recovered, n.drain.Refusing():
+	case !n.recovered, n.refuses(in.Permit):
 		reply.Problem = event.Unavailable
 	case n.held.Full():
 		reply.Problem = event.Busy
 	case n.atTenantLimit(in.Tenant):
 		reply.Problem = event.Busy
 	case !n.state.Keys.Allows(at, in.Caller, in.Tenant, event.ScopeRead):
-		reply.Problem = event.Forbidden
+		reply.Problem = n.denied(at, in.Caller)
 	case found:
 		reply.Position = seen.ID.Position()
 	case !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, false):

@@ -21,6 +21,9 @@ func (n *Node) reservePart(now types.Instant, in *event.ReserveBytes, out *event
 	switch {
 	case !n.admission.Holds(t):
 		return // it was finished and gets no answer
+	case n.admission.KeyEnded(t):
+		n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectKeyEnded}, out)
+		return
 	case n.admission.Lost(t):
 		n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout}, out)
 		return

@@ -34,6 +34,7 @@ func (n *Node) Status(s *event.Status) {
 	if n.drain.Started() {
 		s.Phase, s.Ready, s.ForRead = n.drain.Phase(), false, false
 	}
+	s.AdmittedWrites = v.Writes && s.Phase < types.Aborting
 	if n.drain.Refusing() {
 		s.Reads, s.Writes = false, false
 	}
@@ -74,7 +75,7 @@ func (n *Node) Hash() types.Hash64 {
 	h = n.held.HashInto(h).Mix(uint64(n.heldByTenant.Hash()))
 	h = n.upstreams.HashInto(n.admission.HashInto(h).Mix(uint64(n.quota.Hash())))
 	h = h.Mix(uint64(n.durable)).Mix(uint64(n.applied)).Mix(uint64(n.indexed)).Mix(uint64(n.firstKeyAt)).Mix(n.backlog)
-	h = h.Mix(uint64(n.flushStarted)).Mix(uint64(n.lastFrameAt)).Mix(uint64(n.nextSweep)).Mix(uint64(n.replayWaiters))
+	h = h.Mix(uint64(n.flushStarted)).Mix(uint64(n.lastFrameAt)).Mix(uint64(n.nextSweep)).Mix(uint64(n.nextKeyEnd)).Mix(uint64(n.replayWaiters))
 	h = h.MixBool(n.recovered).MixBool(n.lastFrameEmpty)
 	h = h.Mix(uint64(n.fault)).Mix(n.config.PolicyVersion).Mix(uint64(n.config.MaxPacingDelay))
 	return h.Mix(n.report.Finished).Mix(n.report.Rejected).Mix(n.report.Aborted).Mix(n.abortedReplies)
@@ -134,7 +135,21 @@ func (n *Node) Check() error {
 		return fmt.Errorf("N4: backlog %d, durable %v, last %v", n.backlog, n.durable, n.state.LSN)
 	}
 	if at, any := n.nextPaced(); any && at == 0 {
-		return errors.New("N6: somebody waits who may go")
+		return errors.New("N6: a request waits that may go")
+	}
+	if err := n.checkKeys(); err != nil {
+		return err
 	}
 	return errors.Join(n.held.Check(), n.heldByTenant.Check(), n.heldAt.Check(), n.quota.Check(), n.admission.Check(), n.upstreams.Check(), n.supervisor.Check(), n.readiness.Check(), n.drain.Check(), n.state.Check())
+}
+
+// checkKeys checks N8.
+func (n *Node) checkKeys() error {
+	for slot := range n.admission.Slots() {
+		key := n.admission.KeyAt(slot)
+		if end, ends := n.state.Keys.EndOf(key); key != 0 && ends && (end == 0 || n.nextKeyEnd == 0 || n.nextKeyEnd > end) {
+			return fmt.Errorf("N8: slot %d has key %016x, which ends at %v; looked at again at %v", slot, uint64(key), end, n.nextKeyEnd)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ type stage struct {
 	sizes  []event.Frame // emitted, not durable
 	trip   types.Ticket  // of the last request that was sent on
 	counts bool          // decisions have bytes
+	permit types.Ticket  // of the admitted request that commands belong to
 }
 
 func newStage(t *testing.T) *stage {
@@ -228,6 +230,9 @@ func (s *stage) say(w []string) string {
 		return s.step(&event.CreateKey{Ticket: s.ticket, Key: event.Key{ID: types.KeyID(number(1)), Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}})
 	case "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch":
 		return s.step(s.request(w))
+	case "by": // the request with a permit gives the commands that follow
+		s.permit = s.permitOf(w[1])
+		return ""
 	case "find":
 		return s.step(s.find(w))
 	case "indexed":
@@ -243,10 +248,17 @@ func (s *stage) say(w []string) string {
 			k.Scopes = map[string]event.Scopes{"admin": event.ScopeAdmin, "none": 0, "first": event.AllScopes}[w[5]]
 			k.Bootstrap = w[5] == "first"
 		}
-		return s.step(&event.CreateKey{Ticket: s.ticket, Caller: types.KeyID(number(3)), Tenant: types.Tenant(number(4)), Key: k})
+		if len(w) > 6 { // valid for a time
+			lasts, err := time.ParseDuration(w[6])
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			k.Expires = s.now.Wall.Add(lasts)
+		}
+		return s.step(&event.CreateKey{Ticket: s.ticket, Permit: s.permit, Caller: types.KeyID(number(3)), Tenant: types.Tenant(number(4)), Key: k})
 	case "revoke":
 		s.ticket++
-		return s.step(&event.RevokeKey{Ticket: s.ticket, Caller: types.KeyID(number(2)), Tenant: types.Tenant(number(3)), Key: types.KeyID(number(1))})
+		return s.step(&event.RevokeKey{Ticket: s.ticket, Permit: s.permit, Caller: types.KeyID(number(2)), Tenant: types.Tenant(number(3)), Key: types.KeyID(number(1))})
 	case "cancel":
 		return s.step(event.Cancel{Ticket: types.Ticket(number(1))})
 	case "durable":
@@ -268,7 +280,9 @@ func (s *stage) say(w []string) string {
 	case "unreadable":
 		return s.step(event.FrameUnreadable{})
 	case "providers":
-		return s.step(event.ProviderHealth{Failed: int(number(1))})
+		return s.step(event.ProviderHealth{Failed: int(number(1)), Lacking: slices.Contains(w, "lacking"), Lost: slices.Contains(w, "lost")})
+	case "archived":
+		return s.step(event.SegmentsArchived{Failed: w[1] == "failed"})
 	case "reloaded":
 		return s.step(event.ConfigReloaded{Failed: w[1] == "failed"})
 	case "room":
@@ -313,7 +327,7 @@ func (s *stage) say(w []string) string {
 // ^8: by key 8 instead of the first.
 func (s *stage) request(w []string) *event.Request {
 	s.ticket++
-	r := &event.Request{Header: command.Header{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}}
+	r := &event.Request{Header: command.Header{Ticket: s.ticket, Permit: s.permit, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}}
 	seen := types.LSN(0)
 	for last := w[len(w)-1]; strings.ContainsAny(last[:1], "<=^"); last = w[len(w)-1] {
 		switch n := types.LSN(s.number(strings.TrimLeft(last, "<=@^"))); last[0] {
@@ -345,7 +359,7 @@ func (s *stage) request(w []string) *event.Request {
 // find parses a lookup: find k, followed by the result of the index as of a request.
 func (s *stage) find(w []string) *event.FindOutcome {
 	s.ticket++
-	f := &event.FindOutcome{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}
+	f := &event.FindOutcome{Ticket: s.ticket, Permit: s.permit, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}
 	f.Seal()
 	for _, text := range w[2:] {
 		lsn := types.LSN(s.number(strings.TrimLeft(text, "<=@^")))

@@ -39,6 +39,14 @@ func (s Set) With(i int) Set { return s | 1<<i }
 // Len returns the number of providers in s.
 func (s Set) Len() int { return bits.OnesCount32(uint32(s)) }
 
+// first returns the first provider in s, or None.
+func (s Set) first() int {
+	if s == 0 {
+		return None
+	}
+	return bits.TrailingZeros32(uint32(s))
+}
+
 // An Order is a sequence of providers. Its zero value is empty.
 type Order struct {
 	list [MaxProviders]uint8
@@ -51,14 +59,20 @@ func (o *Order) Len() int { return o.n }
 // At returns the i-th provider.
 func (o *Order) At(i int) int { return int(o.list[i]) }
 
-// Without returns o without provider i.
-func (o *Order) Without(i int) (rest Order) {
+// Last returns o with provider i moved to its end, if it is in o.
+func (o *Order) Last(i int) (moved Order) {
+	found := false
 	for at := range o.n {
-		if o.At(at) != i {
-			rest.add(o.At(at))
+		if o.At(at) == i {
+			found = true
+		} else {
+			moved.add(o.At(at))
 		}
 	}
-	return rest
+	if found {
+		moved.add(i)
+	}
+	return moved
 }
 
 func (o *Order) add(i int) {
@@ -106,25 +120,12 @@ func (t *Table) Domains() int { return t.doms }
 func (t *Table) All() Set { return 1<<t.n - 1 }
 
 // Spread returns in how many domains the providers of s are.
-func (t *Table) Spread(s Set) int {
-	domains := Set(0)
-	for i := range t.n {
-		if s.Has(i) {
-			domains = domains.With(t.all[i].domain)
-		}
-	}
-	return domains.Len()
-}
+func (t *Table) Spread(s Set) int { return t.domains(s).Len() }
 
 // Choose returns up to n of the usable providers for a key, the preferred one first. No two are in one domain, and none is in the
 // domain of a provider of taken.
 func (t *Table) Choose(key uint64, n int, usable, taken Set) (o Order) {
-	ranked, domains := t.rank(key), Set(0)
-	for i := range t.n {
-		if taken.Has(i) {
-			domains = domains.With(t.all[i].domain)
-		}
-	}
+	ranked, domains := t.rank(key), t.domains(taken)
 	for r := 0; r < ranked.n && o.n < n; r++ {
 		i := ranked.At(r)
 		if usable.Has(i) && !domains.Has(t.all[i].domain) {
@@ -133,6 +134,64 @@ func (t *Table) Choose(key uint64, n int, usable, taken Set) (o Order) {
 		}
 	}
 	return o
+}
+
+// None is the provider of a shard that has none.
+const None = -1
+
+// Assign returns the provider of each of n shards of a file, or None. held are the providers that have each shard; a shard that a usable one
+// has stays there. Each other shard gets the provider that it has if all are usable, else another usable one, if there is one: no two
+// shards are in one domain. If every usable provider has a shard, it goes to one of a shard that another one has as well.
+func (t *Table) Assign(key uint64, n int, held *[MaxProviders]Set, usable Set) (at [MaxProviders]int) {
+	placed, taken := t.Choose(key, n, t.All(), 0), Set(0)
+	for shard := range at {
+		at[shard] = None
+		if shard < n {
+			taken |= held[shard] & usable
+		}
+	}
+	for shard := range n {
+		if has := held[shard] & usable; has != 0 {
+			at[shard] = has.first()
+		} else if shard < placed.Len() {
+			if i := placed.At(shard); usable.Has(i) && !t.domains(taken).Has(t.all[i].domain) {
+				at[shard], taken = i, taken.With(i)
+			}
+		}
+	}
+	for shard := range n {
+		if at[shard] != None {
+			continue
+		}
+		other := t.Choose(key, 1, usable, taken)
+		if other.Len() == 0 {
+			other = t.Choose(key, 1, usable, SetOf(at))
+		}
+		if other.Len() > 0 {
+			at[shard], taken = other.At(0), taken.With(other.At(0))
+		}
+	}
+	return at
+}
+
+// SetOf returns the providers of some shards.
+func SetOf(at [MaxProviders]int) (s Set) {
+	for _, i := range at {
+		if i != None {
+			s = s.With(i)
+		}
+	}
+	return s
+}
+
+// domains returns the domains of the providers of s.
+func (t *Table) domains(s Set) (domains Set) {
+	for i := range t.n {
+		if s.Has(i) {
+			domains = domains.With(t.all[i].domain)
+		}
+	}
+	return domains
 }
 
 // Order returns all providers in the order in which a read tries them: those of first, then those of second, then the others; of each

@@ -179,3 +179,97 @@ func TestChooseAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestShardsHaveDistinctDomains: a shard stays where it is, no two new ones are in one domain, as many shards have a provider as domains allow, and a
+// shard returns to the provider that it had.
+func TestShardsHaveDistinctDomains(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawList(t, placement.MaxProviders)
+		table, key := placement.New(list), rapid.Uint64().Draw(t, "key")
+		n := rapid.IntRange(1, placement.MaxProviders).Draw(t, "shards")
+		var none, held [placement.MaxProviders]placement.Set
+		before := table.All()
+		if rapid.Bool().Draw(t, "some had failed") {
+			before = placement.Set(rapid.Uint32().Draw(t, "before")) & table.All()
+		}
+		ideal := table.Assign(key, n, &none, before)
+		usable := placement.Set(rapid.Uint32().Draw(t, "usable")) & table.All()
+		used := map[string]bool{}
+		for shard := range n {
+			if i := ideal[shard]; i != placement.None && rapid.Bool().Draw(t, "held") {
+				held[shard] = held[shard].With(i)
+				if usable.Has(i) {
+					used[list[i].Domain] = true
+				}
+			}
+		}
+		free := 0
+		for i, p := range list {
+			if usable.Has(i) && !used[p.Domain] {
+				used[p.Domain] = true
+				free++
+			}
+		}
+		at, seen, lacking, added := table.Assign(key, n, &held, usable), map[string]bool{}, 0, 0
+		for shard, i := range at {
+			switch {
+			case shard >= n:
+				if i != placement.None {
+					t.Fatalf("shard %d of %d has provider %d", shard, n, i)
+				}
+				continue
+			case held[shard]&usable != 0:
+				if !held[shard].Has(i) {
+					t.Fatalf("shard %d moves to %d", shard, i)
+				}
+			case i == placement.None:
+				lacking++
+				continue
+			default:
+				added++
+				lacking++
+			}
+			if !usable.Has(i) || seen[list[i].Domain] {
+				t.Fatalf("shard %d is in %s: it is used, or not usable", shard, list[i].Name)
+			}
+			seen[list[i].Domain] = true
+		}
+		if added != min(lacking, free) {
+			t.Fatalf("%d of %d shards get a provider, %d domains are free", added, lacking, free)
+		}
+		if again := table.Assign(key, n, &held, table.All()); before == table.All() && again != ideal {
+			t.Fatalf("%v after %v", again, ideal)
+		}
+	})
+}
+
+// TestDuplicatesLeaveRoom: if there are as many usable domains as shards, each shard has one, even if others have several.
+func TestDuplicatesLeaveRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := drawList(t, placement.MaxProviders)
+		for i := range list {
+			list[i].Domain = list[i].Name
+		}
+		table := placement.New(list)
+		usable := placement.Set(rapid.Uint32().Draw(t, "usable")) & table.All()
+		n := rapid.IntRange(0, usable.Len()).Draw(t, "shards")
+		var held [placement.MaxProviders]placement.Set
+		for shard := range n {
+			held[shard] = placement.Set(rapid.Uint32().Draw(t, "held")) & table.All()
+		}
+		got := placement.Set(0)
+		for shard, i := range table.Assign(rapid.Uint64().Draw(t, "key"), n, &held, usable) {
+			switch {
+			case shard >= n:
+			case i == placement.None || !usable.Has(i):
+				t.Fatalf("shard %d of %d has provider %d; held are %b, usable is %b", shard, n, i, held[:n], usable)
+			case held[shard]&usable != 0 && !held[shard].Has(i):
+				t.Fatalf("shard %d moves to %d", shard, i)
+			case held[shard]&usable == 0 && got.Has(i):
+				t.Fatalf("shard %d gets a provider that another one has", shard)
+			default:
+				got = got.With(i)
+			}
+		}
+	})
+}

@@ -1,8 +1,10 @@
 package pricing
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"macronode/core/accounting"
 	"macronode/core/digest"
@@ -39,6 +41,12 @@ func (l List) Of(dimension string) (all List) {
 		}
 	}
 	return all
+}
+
+// Sorted returns the prices in the order of their names. No amount depends on the order, so two valid lists with the same prices have one digest
+// when they are sorted.
+func (l List) Sorted() List {
+	return slices.SortedFunc(slices.Values(l), func(a, b Price) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 const listPrefix = "macronode prices 1\n"

@@ -3,6 +3,7 @@ package pricing_test
 import (
 	"errors"
 	"math/big"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -280,6 +281,25 @@ func TestDigestCoversEveryField(t *testing.T) {
 	if again := base(); one.Digest() == two.Digest() || one.Digest() != again.Digest() {
 		t.Error("the digest is not that of the list")
 	}
+}
+
+// TestSortedListsHaveOneDigest: the order of a list changes its digest, and not that of the sorted list, which has the same prices.
+func TestSortedListsHaveOneDigest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var l pricing.List
+		for i := range rapid.IntRange(0, 5).Draw(t, "prices") {
+			p := anyPrice(t, rapid.SampledFrom([]pricing.Model{pricing.Flat, pricing.PerUnit, pricing.Graduated, pricing.Volume}).Draw(t, "model"))
+			p.Name = string(rune('a' + i))
+			l = append(l, p)
+		}
+		other := pricing.List(rapid.Permutation(l).Draw(t, "order"))
+		if got := other.Sorted(); got.Digest() != l.Digest() || len(got) != len(l) {
+			t.Fatalf("sorted: %v, want %v", got, l)
+		}
+		if isSame := slices.EqualFunc(l, other, func(a, b pricing.Price) bool { return a.Name == b.Name }); isSame != (other.Digest() == l.Digest()) {
+			t.Fatalf("the digest of %v", other)
+		}
+	})
 }
 
 // TestMatches: a filter needs each of its labels in full.

@@ -37,7 +37,11 @@ type Task struct {
 	Size    uint64
 	Urgent  bool // at most one good copy is known
 	Verify  bool // the contents of its copies are in doubt
+	Move    bool // its copies are to be where the placement of its number is
 }
+
+// join makes t ask for what o asks for as well.
+func (t *Task) join(o *Task) { t.Verify, t.Move = t.Verify || o.Verify, t.Move || o.Move }
 
 // An Outcome is what becomes of a task.
 type Outcome uint8
@@ -90,15 +94,15 @@ func (m *Machine) Plan(t Task) Outcome {
 		m.again = true
 		return Running
 	case urgent >= 0:
-		m.urgent[urgent].Verify = m.urgent[urgent].Verify || t.Verify
+		m.urgent[urgent].join(&t)
 		return Known
 	case at >= 0 && t.Urgent:
-		t.Verify = t.Verify || m.normal[at].Verify
+		t.join(&m.normal[at])
 		m.normal = slices.Delete(m.normal, at, at+1)
 		m.urgent = append(m.urgent, t)
 		return Raised
 	case at >= 0:
-		m.normal[at].Verify = m.normal[at].Verify || t.Verify
+		m.normal[at].join(&t)
 		return Known
 	case m.Waiting() < m.limits.Queue:
 		m.add(t)
@@ -169,6 +173,18 @@ func (m *Machine) Stop() {
 func (m *Machine) Waiting() int    { return len(m.urgent) + len(m.normal) }
 func (m *Machine) Running() int    { return len(m.running) }
 func (m *Machine) Skipped() uint64 { return m.skipped }
+
+// Moves returns how many tasks that move copies wait or run.
+func (m *Machine) Moves() (n int) {
+	for _, list := range [...][]Task{m.urgent, m.normal, m.running} {
+		for i := range list {
+			if list[i].Move {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // Check returns the number of the first invariant that does not hold; empty: all hold. R3 to R5 are about steps, which the model checks.
 func (m *Machine) Check() string {

@@ -25,6 +25,15 @@ func TestQueueAgreesWithModel(t *testing.T) {
 				if bad := m.Check(); bad != "" {
 					t.Fatalf("%s does not hold", bad)
 				}
+				moves := 0
+				for _, task := range want.Tasks {
+					if task.Move {
+						moves++
+					}
+				}
+				if m.Moves() != moves {
+					t.Fatalf("%d moves, want %d", m.Moves(), moves)
+				}
 				if got, is := m.WaitingFiles(), want.WaitingFiles(); !slices.Equal(got, is) {
 					t.Fatalf("%v wait, want %v", got, is)
 				}
@@ -33,15 +42,15 @@ func TestQueueAgreesWithModel(t *testing.T) {
 				}
 			},
 			"plan": func(t *rapid.T) {
-				task := repair.Task{File: rapid.Uint64Range(1, 8).Draw(t, "file"), Urgent: rapid.Bool().Draw(t, "urgent"), Verify: rapid.Bool().Draw(t, "verify")}
-				if got, outcome := outcomes[m.Plan(task)], want.Plan(task.File, task.Urgent, task.Verify); got != outcome {
+				task := repair.Task{File: rapid.Uint64Range(1, 8).Draw(t, "file"), Urgent: rapid.Bool().Draw(t, "urgent"), Verify: rapid.Bool().Draw(t, "verify"), Move: rapid.Bool().Draw(t, "move")}
+				if got, outcome := outcomes[m.Plan(task)], want.Plan(task.File, task.Urgent, task.Verify, task.Move); got != outcome {
 					t.Fatalf("%+v is %s, want %s", task, got, outcome)
 				}
 			},
 			"next": func(t *rapid.T) {
 				got, ok := m.Next()
 				next, is := want.Next()
-				if got.File != next.File || got.Verify != next.Verify || ok != is {
+				if got.File != next.File || got.Verify != next.Verify || got.Move != next.Move || ok != is {
 					t.Fatalf("next is %+v, %v, want %+v, %v", got, ok, next, is)
 				}
 			},

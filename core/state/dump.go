@@ -49,7 +49,7 @@ func (s *State) planeOf(part uint8) plane.Plane {
 const rowSize = 4 * 8 // of the state's own
 
 // Dump passes the state to row, row by row; b is valid until row returns. Equal rows mean equal
-// states. Dump is called between two frames.
+// states. Equal states have the same RowSum. Dump is called between two frames.
 func (s *State) Dump(row func(b []byte)) {
 	var room []byte
 	of := func(part uint8) func(uint8, []byte) {
@@ -80,7 +80,7 @@ func (s *State) Load(b []byte) error {
 		return ErrRow
 	}
 	part, kind, row := b[0], b[1], b[2:]
-	err := ErrRow
+	of, err := types.PlaneNode, ErrRow
 	switch part {
 	case partState:
 		if len(row) == rowSize && kind == 0 {
@@ -92,14 +92,14 @@ func (s *State) Load(b []byte) error {
 		err = s.Keys.Load(kind, row)
 	default:
 		if p := s.planeOf(part); p != nil {
-			err = p.Load(kind, row)
+			of, err = p.ID(), p.Load(kind, row)
 		}
 	}
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, plane.ErrRoom), errors.Is(err, idempotency.ErrRoom), errors.Is(err, access.ErrFull):
-		return fmt.Errorf("%w: %w", ErrRoom, err)
+		return &RoomError{of, err.Error()}
 	default:
 		return fmt.Errorf("%w: part %d: %w", ErrRow, part, err)
 	}

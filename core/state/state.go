@@ -199,8 +199,8 @@ func (s *State) Fold(body []byte, each func(types.Position, *record.Record)) err
 		if id := r.Kind.Plane(); id != types.PlaneNode && s.planes[id] == nil {
 			return fmt.Errorf("%w: %v at %v", ErrPlane, r.Kind, place)
 		}
-		if !s.fits(r) {
-			return fmt.Errorf("%w: %v at %v", ErrRoom, r.Kind, place)
+		if of, ok := s.fits(r); !ok {
+			return &RoomError{of, fmt.Sprintf("%v at %v", r.Kind, place)}
 		}
 		if each != nil {
 			each(place, r)
@@ -210,8 +210,8 @@ func (s *State) Fold(body []byte, each func(types.Position, *record.Record)) err
 	return nil
 }
 
-// fits reports whether there is a row for everything that r needs.
-func (s *State) fits(r *record.Record) bool {
+// fits reports whether there is a row for everything that r needs, or the plane without one, as RoomError has it.
+func (s *State) fits(r *record.Record) (of types.Plane, ok bool) {
 	more := 0
 	if r.IsOutcome() && !s.batch {
 		more++
@@ -224,17 +224,18 @@ func (s *State) fits(r *record.Record) bool {
 	}
 	switch {
 	case r.Kind == record.KeysForgotten:
-		return r.Upto < s.LSN
+		return of, r.Upto < s.LSN
 	case r.Kind == record.BootstrapKeyCreated, r.Kind == record.KeyCreated:
 		_, known := s.Keys.Find(r.APIKey.ID)
-		return !known && s.Keys.Admit() == nil && !(r.APIKey.Bootstrap && r.Kind == record.KeyCreated)
+		return of, !known && !s.Keys.Full() && !(r.APIKey.Bootstrap && r.Kind == record.KeyCreated)
 	case r.Kind == record.KeyRevoked:
 		_, known := s.Keys.Find(r.APIKey.ID)
-		return known
+		return of, known
 	case more > 0 && !s.Idempotency.Fits(r.Tenant, more):
-		return false
+		return of, false
 	default:
-		return !r.Changes() || s.planes[r.Kind.Plane()].Fits(r)
+		of = r.Kind.Plane()
+		return of, !r.Changes() || s.planes[of].Fits(r)
 	}
 }
 

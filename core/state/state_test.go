@@ -200,7 +200,7 @@ func (l *run) step() (body []byte) {
 	case 2:
 		l.frame(l.at, record.Record{Kind: record.Restored, Journal: types.JournalID(1 + l.pick(9)), Upto: l.state.LSN})
 	case 3:
-		if l.state.Keys.Admit() == nil {
+		if !l.state.Keys.Full() {
 			l.keys++
 			l.frame(l.at, record.Record{Kind: record.BootstrapKeyCreated, APIKey: &event.Key{ID: l.keys, Tenant: 1, Scopes: event.ScopeRead, Bootstrap: l.keys == 1}})
 		}
@@ -251,7 +251,7 @@ func (l *run) batch() {
 // grant creates a key, or revokes one or all.
 func (l *run) grant() {
 	switch what := l.pick(4); {
-	case what < 2 && l.state.Keys.Admit() == nil:
+	case what < 2 && !l.state.Keys.Full():
 		l.keys++
 		label := types.NewLabel("till")
 		l.frame(l.at, record.Record{Kind: record.KeyCreated, APIKey: &event.Key{ID: l.keys, Tenant: 1, Label: label, Expires: l.at}})
@@ -401,8 +401,17 @@ func TestFoldRejectsInvalidFrames(t *testing.T) {
 	}
 }
 
+// roomOf returns the plane of a RoomError.
+func roomOf(err error) types.Plane {
+	low, ok := errors.AsType[*state.RoomError](err)
+	if !ok {
+		return types.NumPlanes
+	}
+	return low.Plane
+}
+
 // TestFoldReturnsErrRoom: a journal that was written with larger limits is rejected at the first
-// record without room; with exactly enough room it is folded. The limits of a tenant do not
+// record without room, which names the plane; with exactly enough room it is folded. The limits of a tenant do not
 // matter: they apply to new requests.
 func TestFoldReturnsErrRoom(t *testing.T) {
 	dice := types.NewRand(3)
@@ -416,6 +425,7 @@ func TestFoldReturnsErrRoom(t *testing.T) {
 		}
 		return s, nil
 	}
+	planes := map[string]types.Plane{"accounts": types.PlaneWallet, "holdings": types.PlaneWallet, "assets": types.PlaneWallet, "holds": types.PlaneWallet, "tenants": types.PlaneWallet}
 	for what, limit := range map[string]func(*state.Limits) *int{
 		"accounts": func(l *state.Limits) *int { return &l.Ledger.Accounts },
 		"holdings": func(l *state.Limits) *int { return &l.Ledger.Holdings },
@@ -434,6 +444,8 @@ func TestFoldReturnsErrRoom(t *testing.T) {
 			switch {
 			case err != nil && !errors.Is(err, state.ErrRoom):
 				t.Errorf("%d %s: %v", room, what, err)
+			case err != nil && roomOf(err) != planes[what]:
+				t.Errorf("%d %s: %v, of plane %v", room, what, err, roomOf(err))
 			case err != nil && enough >= 0:
 				t.Errorf("%d %s are enough, and %d are not: %v", enough, what, room, err)
 			case err == nil && s.Hash() != l.state.Hash():

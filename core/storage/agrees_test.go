@@ -17,14 +17,18 @@ import (
 	reference "macronode/models/storage"
 )
 
-func modelLimits() (storage.Limits, reference.Limits) {
+// modelLimits returns the limits of a plane and of its model. Shared ones have none of a tenant, so that tenants leave room.
+func modelLimits(shared bool) (storage.Limits, reference.Limits) {
 	m := reference.Limits{Objects: 5, Entries: 6, Buckets: 3, Uploads: 3, Parts: 7, TenantBuckets: 2, TenantUploads: 2, TenantParts: 4, TenantBytes: 150, TenantObjects: 5, BucketBytes: 90, BucketObjects: 4}
+	if shared {
+		m.TenantBuckets, m.TenantUploads, m.TenantParts, m.TenantObjects = 0, 0, 0, 0
+	}
 	return storage.Limits{Objects: m.Objects, Holdings: m.Entries, Buckets: m.Buckets, Uploads: m.Uploads, Parts: m.Parts, UploadTTL: ttl,
 		TenantBuckets: m.TenantBuckets, TenantUploads: m.TenantUploads, TenantParts: m.TenantParts,
 		TenantQuota: storage.Usage{Bytes: m.TenantBytes, Objects: m.TenantObjects}, BucketQuota: storage.Usage{Bytes: m.BucketBytes, Objects: m.BucketObjects}}, m
 }
 
-// withoutTenantRoom returns limits under which no tenant gets anything new. They reject no record and no row.
+// withoutTenantRoom returns limits under which tenants have no bytes, and leave room for others. They reject no record and no row.
 func withoutTenantRoom(l storage.Limits) storage.Limits {
 	l.TenantBuckets, l.TenantUploads, l.TenantParts = 0, 0, 0
 	l.TenantQuota, l.BucketQuota = storage.Usage{}, storage.Usage{}
@@ -51,7 +55,7 @@ type names struct {
 }
 
 func newNames(t *rapid.T, seen map[string]bool) *names {
-	l, m := modelLimits()
+	l, m := modelLimits(rapid.Bool().Draw(t, "shared"))
 	return &names{T: t, plane: storage.New(l, 1), view: storage.New(withoutTenantRoom(l), 2), time: 1000, entries: map[reference.Name]types.Position{}, uploads: map[int]storage.UploadID{}, seen: seen,
 		model: reference.New(m, func(content string) uint64 { return size(object(content)) })}
 }
@@ -114,6 +118,9 @@ func (s *names) decide(c command.Command, want reference.Outcome) {
 		reference.Quota: event.QuotaExceeded, reference.Capacity: event.CapacityExceeded}[want]
 	if reply.Problem != problem || s.added != (problem == event.None) {
 		s.Fatalf("%T %+v: %v, recorded %v; the model has %s", c, c, reply.Problem.Code(), s.added, want)
+	}
+	if problem == event.QuotaExceeded && (reply.Shortage.Limit < event.QuotaTenantBytes || reply.Shortage.Needed <= reply.Shortage.Left) {
+		s.Fatalf("%T %+v exceeds no quota: %+v", c, c, reply.Shortage)
 	}
 	s.compare()
 }
@@ -328,7 +335,7 @@ func (s *names) sweep() {
 
 // reload replaces the view by one that is loaded from the rows of the plane.
 func (s *names) reload(*rapid.T) {
-	l, _ := modelLimits()
+	l, _ := modelLimits(false)
 	s.view = storage.New(withoutTenantRoom(l), 3)
 	s.plane.Dump(func(kind uint8, b []byte) {
 		if err := s.view.Load(kind, b); err != nil {

@@ -28,6 +28,11 @@ func (d *effect) grows() bool {
 	return d.plus.Bytes > d.minus.Bytes || d.plus.Objects > d.minus.Objects
 }
 
+// growth returns by how much the usage becomes larger.
+func (d *effect) growth() Usage {
+	return Usage{d.plus.Bytes - min(d.minus.Bytes, d.plus.Bytes), d.plus.Objects - min(d.minus.Objects, d.plus.Objects)}
+}
+
 // effect returns what m does. It is false if m does not continue the state.
 func (p *Plane) effect(t types.Tenant, m *movement) (d effect, ok bool) {
 	if d.place, d.upload, ok = p.placeOf(t, m); !ok {

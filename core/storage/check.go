@@ -8,10 +8,10 @@ import (
 
 // What Check may find.
 var (
-	ErrReferences = errors.New("storage: S1: an object whose count of references is wrong")
+	ErrReferences = errors.New("storage: S1: the count of references of an object is wrong")
 	ErrUsage      = errors.New("storage: S2: a usage that is not the sum of what is held")
 	ErrTotals     = errors.New("storage: S3: totals that are not the sum of all tenants or objects")
-	ErrUpload     = errors.New("storage: S4: an upload whose bytes or highest number are not those of its parts")
+	ErrUpload     = errors.New("storage: S4: the bytes or the highest number of an upload are not those of its parts")
 	ErrCounts     = errors.New("storage: S6: counts that are not those of the rows")
 	ErrParts      = errors.New("storage: S5: a part without an upload, or one that was removed")
 )

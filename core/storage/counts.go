@@ -2,6 +2,7 @@ package storage
 
 import (
 	"macronode/core/event"
+	"macronode/core/share"
 	"macronode/core/types"
 )
 
@@ -67,29 +68,69 @@ func (p *Plane) setPart(t types.Tenant, k partKey, part Part, has bool) {
 type claim struct {
 	limit        event.Limit
 	needed, left int
+	shared       bool // the limit is not set: see share.Left
 }
+
+// The claims of a movement, by table.
+const (
+	claimBucket = iota
+	claimEntry
+	claimObject
+	claimUpload
+	claimPart
+	numClaims
+)
 
 // claims returns the rows that the tables must have for d. A movement adds at most one row to a table.
-func (p *Plane) claims(m *movement, d *effect) [5]claim {
+func (p *Plane) claims(m *movement, d *effect) [numClaims]claim {
 	_, known := p.Find(m.address)
-	return [...]claim{
-		{event.StorageBuckets, one(p.addsBucket(m, d)), p.limits.Buckets - p.buckets},
-		{event.StorageHoldings, one(d.entry && !d.held), p.entries.Room()},
-		{event.StorageObjects, one(d.wantsNew && !known), p.objects.Room()},
-		{event.StorageUploads, one(m.kind == kindUploadBegun), p.uploads.Room()},
-		{event.StorageParts, one(m.kind == kindPartPut && !d.hadPart), p.parts.Room()},
+	return [numClaims]claim{
+		claimBucket: {event.StorageBuckets, one(p.addsBucket(m, d)), p.limits.Buckets - p.buckets, false},
+		claimEntry:  {event.StorageHoldings, one(d.entry && !d.held), p.entries.Room(), false},
+		claimObject: {event.StorageObjects, one(d.wantsNew && !known), p.objects.Room(), false},
+		claimUpload: {event.StorageUploads, one(m.kind == kindUploadBegun), p.uploads.Room(), false},
+		claimPart:   {event.StorageParts, one(m.kind == kindPartPut && !d.hadPart), p.parts.Room(), false},
 	}
 }
 
-// claimsOfTenant returns the rows that the limits of a tenant must leave for d. A record that was written under
-// other limits need not keep them.
-func (p *Plane) claimsOfTenant(m *movement, d *effect) [3]claim {
+// claimsOfTenant returns the rows that the limits of a tenant must leave for d, or else the tenant for others. A record that was
+// written under other limits need not keep them.
+func (p *Plane) claimsOfTenant(m *movement, d *effect, ofAll *[numClaims]claim) (all [5]claim) {
 	has, _ := get(&p.tenants, d.place.tenant)
-	return [...]claim{
-		{event.StorageTenantBuckets, one(p.addsBucket(m, d)), p.limits.TenantBuckets - int(has.buckets)},
-		{event.StorageTenantUploads, one(m.kind == kindUploadBegun), p.limits.TenantUploads - int(has.uploads)},
-		{event.StorageTenantParts, one(m.kind == kindPartPut && !d.hadPart), p.limits.TenantParts - int(has.parts)},
+	buckets, uploads, parts := int(has.buckets), int(has.uploads), int(has.parts)
+	l := &p.limits
+	all[0] = sharedClaim(event.StorageTenantBuckets, l.TenantBuckets, buckets, ofAll[claimBucket])
+	all[1] = sharedClaim(event.StorageTenantUploads, l.TenantUploads, uploads, ofAll[claimUpload])
+	all[2] = sharedClaim(event.StorageTenantParts, l.TenantParts, parts, ofAll[claimPart])
+	if l.TenantQuota.Objects > 0 {
+		return all
 	}
+	entries := int(p.Usage(d.place.tenant, types.NameHash{}).Objects)
+	all[3] = sharedClaim(event.StorageTenantObjects, 0, entries, ofAll[claimEntry])
+	if ofAll[claimObject].needed > 0 && !p.givesBack(m, d) {
+		// Each entry and part has at most one object. Which of them have the same one is not counted.
+		all[4] = sharedClaim(event.StorageTenantObjects, 0, entries+parts, ofAll[claimObject])
+	}
+	return all
+}
+
+// sharedClaim returns the claim of a tenant that has some rows of a table with the claim ofAll. If the table is full, that is the shortage.
+func sharedClaim(l event.Limit, limit, has int, ofAll claim) claim {
+	if limit == 0 && ofAll.left < ofAll.needed {
+		return claim{}
+	}
+	return claim{limit: l, needed: ofAll.needed, left: share.Left(limit, has, ofAll.left), shared: limit == 0}
+}
+
+// givesBack reports whether d removes the last reference to an object in exchange for the new one: the tenant needs the row of another
+// object only for a moment.
+func (p *Plane) givesBack(m *movement, d *effect) bool {
+	old, replaced := d.old.Address, d.entry && d.held
+	if m.kind == kindPartPut {
+		old, replaced = d.part.Address, d.hadPart
+	}
+	o, _ := p.Find(old)
+	return replaced && o.refs == 1
 }
 
 // addsBucket reports whether the bucket of d has no row, and needs one.
@@ -109,7 +150,7 @@ func one(added bool) int {
 func shortage(claims []claim) event.Shortage {
 	for _, c := range claims {
 		if c.needed > 0 && c.needed > c.left {
-			return event.Shortage{Limit: c.limit, Needed: uint32(c.needed), Left: uint32(max(c.left, 0))}
+			return event.Shortage{Limit: c.limit, Needed: uint64(c.needed), Left: uint64(max(c.left, 0)), Shared: c.shared}
 		}
 	}
 	return event.Shortage{}

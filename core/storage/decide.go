@@ -159,10 +159,11 @@ func (p *Plane) complete(t types.Tenant, m *movement) (event.Problem, event.Shor
 		return event.Internal, event.Shortage{}
 	}
 	total, used := d.apply(p.Usage(t, types.NameHash{})), d.apply(p.Usage(t, d.place.bucket))
-	if d.grows() && !(total.within(p.limits.TenantQuota) && used.within(p.limits.BucketQuota)) {
-		return event.QuotaExceeded, event.Shortage{}
+	if d.grows() && !(total.within(p.limits.tenantQuota()) && used.within(p.limits.BucketQuota)) {
+		return event.QuotaExceeded, p.QuotaShortage(t, d.place.bucket, d.growth())
 	}
-	ofTenant, ofAll := p.claimsOfTenant(m, &d), p.claims(m, &d)
+	ofAll := p.claims(m, &d)
+	ofTenant := p.claimsOfTenant(m, &d, &ofAll)
 	for _, claims := range [...][]claim{ofTenant[:], ofAll[:]} {
 		if s := shortage(claims); s.Limit != event.NoLimit {
 			return event.CapacityExceeded, s

@@ -11,6 +11,7 @@
 package storage
 
 import (
+	"math"
 	"time"
 
 	"macronode/core/access"
@@ -30,15 +31,24 @@ type Limits struct {
 	Uploads  int // in parts, until their parts are removed
 	Parts    int // of all uploads
 
-	// Of one tenant. Like the quotas, they apply to what is new: lower limits keep what exists.
+	// Of one tenant; 0: see share.Left. Like the quotas, they apply to what is new: lower limits keep what exists.
 	TenantBuckets int
 	TenantUploads int
 	TenantParts   int
 
 	UploadTTL time.Duration // after which an upload that was not completed is aborted; 0: never
 
-	TenantQuota Usage // of one tenant, in all its buckets
+	TenantQuota Usage // of one tenant, in all its buckets; without a number of objects, see share.Left
 	BucketQuota Usage // of one bucket
+}
+
+// tenantQuota returns the quota of a tenant, with any number of objects if none is set.
+func (l *Limits) tenantQuota() Usage {
+	q := l.TenantQuota
+	if q.Objects == 0 {
+		q.Objects = math.MaxUint64
+	}
+	return q
 }
 
 // maxUndo is the number of storage records that may follow one savepoint.

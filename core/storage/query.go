@@ -1,6 +1,9 @@
 package storage
 
-import "macronode/core/types"
+import (
+	"macronode/core/event"
+	"macronode/core/types"
+)
 
 // Find returns an object.
 func (p *Plane) Find(a Address) (Object, bool) { return get(&p.objects, a) }
@@ -79,16 +82,36 @@ func (p *Plane) Parts(id UploadID, after uint16, limit int) (list []NumberedPart
 	return list
 }
 
-// Left returns how many bytes the quotas leave to a bucket; 0 if they leave no object.
+// Left returns how many bytes the quotas leave to a bucket; 0 if they leave no object. Rows that the tenant leaves to others are no quota.
 func (p *Plane) Left(t types.Tenant, bucket types.NameHash) uint64 {
 	left := uint64(MaxObject)
-	for _, w := range [...]struct{ used, quota Usage }{{p.Usage(t, types.NameHash{}), p.limits.TenantQuota}, {p.Usage(t, bucket), p.limits.BucketQuota}} {
+	for _, w := range [...]struct{ used, quota Usage }{{p.Usage(t, types.NameHash{}), p.limits.tenantQuota()}, {p.Usage(t, bucket), p.limits.BucketQuota}} {
 		if w.used.Objects >= w.quota.Objects {
 			return 0
 		}
 		left = min(left, w.quota.Bytes-min(w.used.Bytes, w.quota.Bytes))
 	}
 	return left
+}
+
+// QuotaShortage returns the first quota that leaves less to a bucket than is needed; none if each leaves enough.
+func (p *Plane) QuotaShortage(t types.Tenant, bucket types.NameHash, needed Usage) event.Shortage {
+	ofTenant, ofBucket := p.Usage(t, types.NameHash{}), p.Usage(t, bucket)
+	tenant := p.limits.tenantQuota()
+	for _, q := range [...]struct {
+		limit               event.Limit
+		needed, used, quota uint64
+	}{
+		{event.QuotaTenantBytes, needed.Bytes, ofTenant.Bytes, tenant.Bytes},
+		{event.QuotaTenantObjects, needed.Objects, ofTenant.Objects, tenant.Objects},
+		{event.QuotaBucketBytes, needed.Bytes, ofBucket.Bytes, p.limits.BucketQuota.Bytes},
+		{event.QuotaBucketObjects, needed.Objects, ofBucket.Objects, p.limits.BucketQuota.Objects},
+	} {
+		if left := q.quota - min(q.used, q.quota); q.needed > left {
+			return event.Shortage{Limit: q.limit, Needed: q.needed, Left: left}
+		}
+	}
+	return event.Shortage{}
 }
 
 // Usage returns what a bucket holds; that of the tenant if bucket is zero.

@@ -59,6 +59,58 @@ func TestTenantsShareTables(t *testing.T) {
 	})
 }
 
+// TestTenantsLeaveRoom: without limits of its own, a tenant has half of each table and the next one a quarter, so that another one
+// begins. What a tenant replaces takes nothing from others.
+func TestTenantsLeaveRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newNames(t, map[string]bool{})
+		quota := storage.Usage{Bytes: 1 << 20}
+		limits := storage.Limits{Objects: 14, Holdings: 20, Buckets: 4, Uploads: 4, Parts: 6, TenantQuota: quota, BucketQuota: storage.Usage{Bytes: 1 << 20, Objects: 99}}
+		s.plane, s.view = storage.New(limits, 1), storage.New(limits, 2)
+		first, second, third := tenant{s, 2}, tenant{s, 3}, tenant{s, 4}
+
+		for n := range 2 {
+			first.want("", first.bucket(n))
+		}
+		first.want("storage.tenant_buckets", first.bucket(2))
+		second.want("", second.bucket(0))
+		second.want("storage.tenant_buckets", second.bucket(1))
+		third.want("", third.bucket(0))
+		third.want("storage.buckets", third.bucket(1))
+
+		for range 2 {
+			first.want("", first.begin())
+		}
+		upload := storage.UploadID(s.at)
+		first.want("storage.multipart.tenant_uploads", first.begin())
+		second.want("", second.begin())
+
+		for n := range 3 {
+			first.want("", first.partOf(upload, n+1, n))
+		}
+		first.want("storage.multipart.tenant_parts", first.partOf(upload, 4, 3))
+		for n := range 4 { // with the parts, seven of fourteen objects
+			first.want("", first.named(n, 3+n))
+		}
+		first.want("storage.tenant_objects", first.named(4, 7))
+		first.want("", first.named(0, 7))          // the object before it ends
+		first.want("", first.named(1, 0))          // a part has it
+		first.want("", first.partOf(upload, 2, 8)) // the object before it ends
+
+		for n := range 4 {
+			second.want("", second.named(n, 20+n))
+		}
+		second.want("storage.tenant_objects", second.named(4, 24))
+		first.want("storage.tenant_objects", first.partOf(upload, 1, 9)) // an entry keeps the object before it
+		second.want("", second.named(4, 23))                             // the same object has no second row
+		third.want("", third.named(0, 30))
+		first.want("", first.named(0, 31)) // what it replaces is its own
+
+		first.want("", &storage.Delete{Header: s.next(2), Bucket: storage.Bucket("bucket-0"), Name: storage.ObjectName("name-0")})
+		third.want("", third.named(1, 32))
+	})
+}
+
 // tenant sends commands of a tenant to a plane.
 type tenant struct {
 	*names
@@ -82,6 +134,15 @@ func (n tenant) part(of storage.UploadID, number int) command.Command {
 		Address: address(1), Size: size(1), File: n.file}
 }
 
+func (n tenant) partOf(of storage.UploadID, number, content int) command.Command {
+	return &storage.PutPart{Header: n.next(n.id), Bucket: storage.Bucket("bucket-0"), Name: storage.ObjectName("a"), Upload: of, Number: uint16(number),
+		Address: address(content), Size: 9, File: n.file}
+}
+
+func (n tenant) named(name, content int) command.Command {
+	return &storage.Put{Header: n.next(n.id), Bucket: storage.Bucket("bucket-0"), Name: storage.ObjectName(fmt.Sprintf("name-%d", name)), Address: address(content), Size: 9, File: n.file}
+}
+
 // want decides a command and compares the key of the limit that rejects it. An empty key means that none does.
 func (n tenant) want(key string, c command.Command) {
 	n.Helper()
@@ -92,7 +153,7 @@ func (n tenant) want(key string, c command.Command) {
 	n.plane.Decide(n.time, c, n.names, &reply)
 	switch {
 	case key == "" && reply.Problem == event.None && reply.Shortage == event.Shortage{}:
-	case key != "" && reply.Problem == event.CapacityExceeded && reply.Shortage == event.Shortage{Limit: reply.Shortage.Limit, Needed: 1} && reply.Shortage.Limit.Key() == key:
+	case key != "" && reply.Problem == event.CapacityExceeded && reply.Shortage == event.Shortage{Limit: reply.Shortage.Limit, Needed: 1, Shared: reply.Shortage.Shared} && reply.Shortage.Limit.Key() == key:
 	default:
 		n.Fatalf("%T of tenant %d: %v, %+v (%s), want %q", c, n.id, reply.Problem.Code(), reply.Shortage, reply.Shortage.Detail(), key)
 	}

@@ -55,21 +55,23 @@ func (h *Heap) up(i int, place uint32, before func(a, b uint32) bool) {
 	h.put(i, place)
 }
 
-// down puts place at i or below.
+// down puts place at i or below. It mostly comes from the end, so it goes to the bottom and then up: that needs half of the comparisons.
 func (h *Heap) down(i int, place uint32, before func(a, b uint32) bool) {
-	for {
-		child := 2*i + 1
-		if child >= len(h.places) {
-			break
-		}
+	top := i
+	for child := 2*i + 1; child < len(h.places); child = 2*i + 1 {
 		if right := child + 1; right < len(h.places) && before(h.places[right], h.places[child]) {
 			child = right
 		}
-		if !before(h.places[child], place) {
-			break
-		}
 		h.put(i, h.places[child])
 		i = child
+	}
+	for i > top {
+		parent := (i - 1) / 2
+		if !before(place, h.places[parent]) {
+			break
+		}
+		h.put(i, h.places[parent])
+		i = parent
 	}
 	h.put(i, place)
 }

@@ -58,6 +58,9 @@ func (p *Pool[K, V]) Find(k K) (place uint32, ok bool) {
 // Row returns the row at a place that is taken.
 func (p *Pool[K, V]) Row(place uint32) (K, V) { return p.rows[place].key, p.rows[place].val }
 
+// Key returns the key of the row at a place that is taken. It must not be changed, and is valid until the row leaves.
+func (p *Pool[K, V]) Key(place uint32) *K { return &p.rows[place].key }
+
 // At returns the row at a place below Capacity, if one is there.
 func (p *Pool[K, V]) At(place uint32) (k K, v V, taken bool) {
 	r := &p.rows[place]

@@ -45,6 +45,10 @@ const (
 	ObjectsUnavailable // the files of objects cannot be read
 	UploadsRefused     // the files of objects cannot be written
 	ProviderFailed     // a provider of objects cannot be used
+	CopiesMissing      // objects lack copies
+	ClockAhead         // the node's time is further ahead of the machine's clock than may be trusted
+	ObjectsLost        // objects are lost or damaged in all their copies
+	ArchiveFailed      // segments could not be moved into the archive
 
 	numConditions // number of conditions
 )
@@ -52,7 +56,7 @@ const (
 func (c Condition) String() string {
 	return [numConditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
 		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint", "journal_damaged",
-		"objects_unavailable", "uploads_refused", "provider_failed"}[c]
+		"objects_unavailable", "uploads_refused", "provider_failed", "copies_missing", "clock_ahead", "objects_lost", "archive_failed"}[c]
 }
 
 // Conditions is a set of conditions.

@@ -37,6 +37,19 @@ func (s *State) Known(id types.KeyID) bool {
 	return slices.ContainsFunc(s.Keys, func(k Key) bool { return k.ID == id })
 }
 
+// EndOf returns when a key stops being valid: 0 if it is revoked; false if it is unknown, or never does.
+func (s *State) EndOf(id types.KeyID) (types.Time, bool) {
+	for _, k := range s.Keys {
+		if k.ID == id && k.Revoked {
+			return 0, true
+		}
+		if k.ID == id && k.Expires != 0 {
+			return k.Expires, true
+		}
+	}
+	return 0, false
+}
+
 // Revoke revokes one key, Disown all keys.
 func (s *State) Revoke(id types.KeyID) {
 	for i := range s.Keys {

@@ -84,6 +84,7 @@ type Book struct {
 
 	seen    []seen
 	open    []row // one for each event and each metered usage that is not sealed
+	all     []row // as open, also those that are sealed
 	streams []stream
 }
 
@@ -106,7 +107,7 @@ func (b *Book) RecordPrepaid(at int64, t types.Tenant, events []Event) (problems
 }
 
 func (b *Book) record(at int64, t types.Tenant, events []Event, prepaid bool) (problems []Outcome, n Counts) {
-	next := &Book{b.Limits, b.Slices, slices.Clone(b.seen), slices.Clone(b.open), slices.Clone(b.streams)}
+	next := &Book{b.Limits, b.Slices, slices.Clone(b.seen), slices.Clone(b.open), b.all, slices.Clone(b.streams)}
 	for _, e := range events {
 		if i := slices.IndexFunc(next.seen, func(s seen) bool { return s.tenant == t && s.event.ID == e.ID }); i >= 0 {
 			if !sameContent(next.seen[i].event, e) {
@@ -129,7 +130,10 @@ func (b *Book) record(at int64, t types.Tenant, events []Event, prepaid bool) (p
 			n.Late++
 		}
 	}
-	if problems = append(problems, next.limits(b, t)...); len(problems) > 0 {
+	asked := *next
+	asked.Limits.Rows -= b.Limits.Rows / 4 // a quarter is for metered usage
+	asked.Limits.TenantRows -= b.Limits.TenantRows / 4
+	if problems = append(problems, asked.limits(b, t)...); len(problems) > 0 {
 		return problems, Counts{}
 	}
 	*b = *next
@@ -138,13 +142,22 @@ func (b *Book) record(at int64, t types.Tenant, events []Event, prepaid bool) (p
 
 // Meter counts metered usage at a time. If there are problems, it counts none of it and returns all problems.
 func (b *Book) Meter(at int64, t types.Tenant, usage []Metered) (problems []Outcome) {
-	next := &Book{b.Limits, b.Slices, b.seen, slices.Clone(b.open), slices.Clone(b.streams)}
+	return b.meter(at, t, usage, false)
+}
+
+// MeterPrepaid is Meter for usage that is paid, or due.
+func (b *Book) MeterPrepaid(at int64, t types.Tenant, usage []Metered) (problems []Outcome) {
+	return b.meter(at, t, usage, true)
+}
+
+func (b *Book) meter(at int64, t types.Tenant, usage []Metered, prepaid bool) (problems []Outcome) {
+	next := &Book{b.Limits, b.Slices, b.seen, slices.Clone(b.open), b.all, slices.Clone(b.streams)}
 	for _, m := range usage {
 		if m.Time < at-b.Limits.MaxAge {
 			problems = append(problems, TooOld)
 			continue
 		}
-		next.place(at, min(m.Time, at), row{tenant: t, dimension: m.Dimension, labels: m.Labels, value: m.Value, events: m.Events})
+		next.place(at, min(m.Time, at), row{tenant: t, dimension: m.Dimension, labels: m.Labels, value: m.Value, events: m.Events, prepaid: prepaid})
 	}
 	free := *next
 	free.Limits.TenantStreams = len(next.streams) // the dimensions of metered usage have no limit of the tenant
@@ -183,6 +196,7 @@ func (b *Book) place(at, of int64, r row) (late bool) {
 		r.late, r.due = true, at/b.Limits.Window*b.Limits.Window+b.Limits.Window+b.Limits.Grace
 	}
 	b.open = append(b.open, r)
+	b.all = append(b.all, r)
 	if s := (stream{r.tenant, r.dimension}); !slices.Contains(b.streams, s) {
 		b.streams = append(b.streams, s)
 	}
@@ -232,7 +246,11 @@ func (b *Book) count(t types.Tenant) (rows, tenantRows, streams, tenantStreams i
 func (b *Book) isFull(before *Book, t types.Tenant) bool {
 	rows, tenantRows, streams, tenantStreams := b.count(t)
 	wasRows, _, wasStreams, _ := before.count(t)
-	return rows > wasRows && (rows > b.Limits.Rows || tenantRows > b.Limits.TenantRows) ||
+	exhausted := tenantRows > b.Limits.TenantRows
+	if b.Limits.TenantRows == 0 { // for the last of the new rows, the tenant had fewer than were left
+		exhausted = tenantRows-1 >= b.Limits.Rows-(rows-1)
+	}
+	return rows > wasRows && (rows > b.Limits.Rows || exhausted) ||
 		streams > wasStreams && (streams > b.Limits.Streams || tenantStreams > b.Limits.TenantStreams)
 }
 
@@ -254,7 +272,7 @@ func (b *Book) Seal(at int64, most int) []Slice {
 			return 0
 		}
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.dimension, b.dimension), cmp.Compare(number(a.late), number(b.late)), cmp.Compare(number(a.prepaid), number(b.prepaid)),
-			cmp.Compare(a.from, b.from), cmp.Compare(a.labels, b.labels))
+			cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.labels, b.labels))
 	})
 	var last row
 	for _, r := range due {
@@ -283,6 +301,48 @@ func (b *Book) Seal(at int64, most int) []Slice {
 		b.Slices = append(b.Slices, Slice{r.tenant, r.dimension, seq, r.late, r.prepaid, r.from, r.to, []Row{{r.labels, r.value, r.events}}})
 	}
 	return b.Slices[before:]
+}
+
+// A Sum is the usage of a series in a window.
+type Sum struct {
+	Dimension, Labels string
+	From, To          int64
+	Value, Late       *big.Int // Late is a part of Value
+	Events            int
+}
+
+// AsOf returns the usage of a tenant that was due by a time, in the order of dimension, window and labels.
+func (b *Book) AsOf(t types.Tenant, asOf int64) (all []Sum) {
+	for _, r := range b.all {
+		if r.tenant != t || r.due > asOf {
+			continue
+		}
+		i := slices.IndexFunc(all, func(s Sum) bool {
+			return s.Dimension == r.dimension && s.Labels == r.labels && s.From == r.from && s.To == r.to
+		})
+		if i < 0 {
+			i = len(all)
+			all = append(all, Sum{r.dimension, r.labels, r.from, r.to, new(big.Int), new(big.Int), 0})
+		}
+		value := new(big.Int).SetUint64(r.value)
+		all[i].Value.Add(all[i].Value, value)
+		if r.late {
+			all[i].Late.Add(all[i].Late, value)
+		}
+		all[i].Events += r.events
+	}
+	slices.SortFunc(all, func(a, b Sum) int {
+		return cmp.Or(cmp.Compare(a.Dimension, b.Dimension), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Labels, b.Labels))
+	})
+	return all
+}
+
+// AsOfLimit returns the latest time up to at by which nothing is due that is not sealed.
+func (b *Book) AsOfLimit(at int64) int64 {
+	for _, r := range b.open {
+		at = min(at, r.due-1)
+	}
+	return at
 }
 
 // Total is the usage of a series in a window, sealed or not.

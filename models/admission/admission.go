@@ -14,9 +14,13 @@ type Request struct {
 	Ticket types.Ticket
 	Facet  types.Facet
 	Flow   types.Flow
+	Key    types.KeyID
+	Ended  bool // its key has ended
 	Route  int
 	State  string // queued, out or lost
 	Since  types.Instant
+	Got    types.Instant // when it got its permit
+	Asked  time.Duration // until the deadline of its caller
 	End    types.Instant
 	Until  types.Instant
 	Part   string // state of a part of its body that waits: paused or lined
@@ -34,6 +38,7 @@ type Admission struct {
 	Weight               [types.NumClasses]int
 	Routes               []int
 	Wait, Grace          time.Duration
+	GiveWay              time.Duration // 0: no request gives way
 	Requests             []Request
 	Taken                int
 	Passed               bool                // a part was granted, and no permit since
@@ -96,15 +101,16 @@ func (h *Admission) Would(g Request) string {
 		return "full"
 	case h.Queued(g.Facet, g.Flow.Class) >= h.Class[g.Flow.Class]:
 		return "class"
-	case flow >= h.Flow, g.Facet == types.Streams && g.Flow.Class == types.ClassAnon && !h.leavesRoom(&g):
+	case flow >= h.Flow, g.Flow.Class == types.ClassAnon && flow > h.Class[g.Flow.Class]-h.Queued(g.Facet, g.Flow.Class),
+		g.Flow.Class != types.ClassInternal && g.Facet == types.Streams && !h.leavesPermits(&g):
 		return "flow"
 	}
 	return ""
 }
 
-// leavesRoom reports whether a flow without a further permit has none, or fewer than are left: as many requests of new
+// leavesPermits reports whether a flow without a further permit has none, or fewer than are left: as many requests of new
 // flows would get permits, one after the other, if all queued ones of the class had theirs.
-func (h *Admission) leavesRoom(g *Request) bool {
+func (h *Admission) leavesPermits(g *Request) bool {
 	held := h.count(func(o *Request) bool { return o.Facet == g.Facet && o.Flow == g.Flow && o.State != "lost" })
 	left := 0
 	for fits := true; fits; left++ {
@@ -119,7 +125,7 @@ func (h *Admission) leavesRoom(g *Request) bool {
 
 // Arrive queues a request.
 func (h *Admission) Arrive(now types.Instant, g Request, patience, keeps time.Duration) {
-	g.State, g.Since, g.End = "queued", now, now.Add(patience)
+	g.State, g.Since, g.End, g.Asked = "queued", now, now.Add(patience), patience
 	if keeps > patience {
 		g.End = now.Add(keeps)
 	}
@@ -172,7 +178,7 @@ func (h *Admission) Turn(t types.Ticket) bool {
 }
 
 // Go gives a permit.
-func (h *Admission) Go(t types.Ticket) time.Duration {
+func (h *Admission) Go(now types.Instant, t types.Ticket) time.Duration {
 	if h.went == nil {
 		h.went = map[types.Facet]int{}
 	}
@@ -180,8 +186,8 @@ func (h *Admission) Go(t types.Ticket) time.Duration {
 		if g := &h.Requests[i]; g.Ticket == t {
 			h.gone++
 			h.went[g.Facet], h.Passed = h.gone, false
-			g.State, g.Until = "out", g.End.Add(h.Grace)
-			return time.Duration(-g.Since)
+			g.State, g.Until, g.Got = "out", g.End.Add(h.Grace), now
+			return time.Duration(now - g.Since)
 		}
 	}
 	return -1
@@ -267,7 +273,7 @@ func (g *Request) due() types.Instant {
 
 // Overdue reclaims the permits of requests past their deadline, until it meets a request that
 // waited too long, for a permit or for its part: then it returns that.
-func (h *Admission) Overdue(now types.Instant) (t types.Ticket, what string, bytes uint64) {
+func (h *Admission) Overdue(now types.Instant, paced bool) (t types.Ticket, what string, bytes uint64, loser types.Ticket) {
 	for {
 		first := -1
 		for i, g := range h.Requests {
@@ -280,12 +286,26 @@ func (h *Admission) Overdue(now types.Instant) (t types.Ticket, what string, byt
 			}
 		}
 		if first < 0 {
-			return 0, "", 0
+			return 0, "", 0, 0
 		}
 		g := &h.Requests[first]
 		if t = g.Ticket; g.State == "queued" {
+			old, may := h.oldest(g)
+			whole := g.Since.Add(h.GiveWay)
+			switch may = may && h.mayTake(old, g); {
+			case may && whole > now:
+				g.Until = whole
+				continue
+			case may && !paced && old.Got.Add(h.GiveWay) <= now:
+				if old.Part != "" {
+					bytes = old.Bytes
+				}
+				loser, old.Part, old.State, h.Passed = old.Ticket, "", "lost", false
+				g.State, g.Until, g.Got = "out", g.End.Add(h.Grace), now
+				return t, "took over", bytes, loser
+			}
 			h.Settle(t)
-			return t, "waited", 0
+			return t, "waited", 0, 0
 		}
 		what, bytes, g.Part = g.Part, g.Bytes, ""
 		if g.Until <= now {
@@ -296,7 +316,71 @@ func (h *Admission) Overdue(now types.Instant) (t types.Ticket, what string, byt
 			what = "lined" // the part is rejected
 		}
 		if what != "" {
-			return t, what, bytes
+			return t, what, bytes, 0
 		}
 	}
+}
+
+// EndKey takes the permit, or the place in the queue, of a request whose key has ended. It returns the state that it was in, and the bytes
+// of its part that waited.
+func (h *Admission) EndKey(t types.Ticket) (was string, bytes uint64) {
+	for i := range h.Requests {
+		g := &h.Requests[i]
+		if g.Ticket != t {
+			continue
+		}
+		if was = g.State; was == "queued" {
+			h.Settle(t)
+			return was, 0
+		}
+		if g.Part != "" {
+			bytes = g.Bytes
+		}
+		g.State, g.Part, g.Ended = "lost", "", true
+		return was, bytes
+	}
+	return "", 0
+}
+
+// mayTake reports whether a queued request may take the permit of another one: it is the first one of a peer that has none, its
+// caller has the time, and there is no permit.
+func (h *Admission) mayTake(old, g *Request) bool {
+	for i := range h.Requests {
+		o := &h.Requests[i]
+		if o == g {
+			break
+		}
+		if o.Facet == g.Facet && o.Flow == g.Flow && o.State == "queued" {
+			return false
+		}
+	}
+	has := h.count(func(o *Request) bool { return o.Facet == g.Facet && o.Flow == g.Flow && o.State == "out" }) > 0
+	return h.GiveWay > 0 && g.Flow.Class == types.ClassAnon && g.Asked/4 >= h.GiveWay && !has && !h.Room(g) && h.roomWithout(old, g)
+}
+
+// roomWithout reports whether there would be a permit for g without that of old.
+func (h *Admission) roomWithout(old, g *Request) bool {
+	old.State = "lost"
+	defer func() { old.State = "out" }()
+	return h.Room(g)
+}
+
+// oldest returns the request that has had a permit for longest, of the peer that has the most, if those are many.
+func (h *Admission) oldest(g *Request) (old *Request, many bool) {
+	most := max(2, h.Permits/32)
+	if of := h.ClassPermits[types.ClassAnon]; of > 0 {
+		most = max(2, of/32)
+	}
+	for i := range h.Requests {
+		o := &h.Requests[i]
+		if o.Facet != g.Facet || o.State != "out" || o.Flow.Class != types.ClassAnon {
+			continue
+		}
+		n := h.count(func(x *Request) bool { return x.Facet == o.Facet && x.Flow == o.Flow && x.State == "out" })
+		older := old != nil && (o.Got < old.Got || o.Got == old.Got && o.Ticket.Slot() < old.Ticket.Slot())
+		if n > most || n == most && (old == nil || older) {
+			old, most = o, n
+		}
+	}
+	return old, old != nil
 }

@@ -213,6 +213,34 @@ func (q *Queue) uses(name types.Flow) {
 	q.places(name.Class)
 }
 
+// Take serves an item out of turn; false if it is not queued. Its class does not pay for it.
+func (q *Queue) Take(place uint32) bool {
+	for c := range q.rings {
+		for _, f := range q.waiting(types.Class(c)) {
+			for _, x := range f.items {
+				if x.place == place {
+					f.saved = max(f.saved-x.cost, -q.Quantum)
+					q.uses(f.name)
+					return q.Drop(place)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// First reports whether an item is the first of its flow.
+func (q *Queue) First(place uint32) bool {
+	for c := range q.rings {
+		for _, f := range q.waiting(types.Class(c)) {
+			if f.items[0].place == place {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Drop removes an item; false if it is not queued.
 func (q *Queue) Drop(place uint32) bool {
 	for c := range q.rings {

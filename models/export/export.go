@@ -19,7 +19,7 @@ const (
 	Capacity Outcome = "capacity"
 )
 
-// A Book has all lanes, and the largest numbers of lanes and rows.
+// A Book has all lanes, and the largest numbers of lanes and rows. A tenant whose number is 0 has as many as it leaves to others.
 type Book struct {
 	MaxLanes, MaxTenantLanes, MaxRows, MaxTenantRows int
 
@@ -107,6 +107,14 @@ func (b *Book) Forget(sink string) Outcome {
 	return Done
 }
 
+// full reports whether a tenant gets no more of what all tenants have: it is at its limit, or has no limit and as many as are left.
+func full(all, most, ofTenant, mostOfTenant int) bool {
+	if mostOfTenant == 0 {
+		mostOfTenant = most - all
+	}
+	return all >= most || ofTenant >= mostOfTenant
+}
+
 // Open makes a lane, whose positions up to after are not exported.
 func (b *Book) Open(n Name, after uint64) Outcome {
 	ofTenant := 0
@@ -118,7 +126,7 @@ func (b *Book) Open(n Name, after uint64) Outcome {
 			ofTenant++
 		}
 	}
-	if len(b.Lanes) >= b.MaxLanes || ofTenant >= b.MaxTenantLanes {
+	if full(len(b.Lanes), b.MaxLanes, ofTenant, b.MaxTenantLanes) {
 		return Capacity
 	}
 	b.Lanes = append(b.Lanes, Lane{Name: n, Cursor: after})
@@ -157,7 +165,7 @@ func (b *Book) Quarantine(n Name, r Row) Outcome {
 			ofTenant += len(o.Rows)
 		}
 	}
-	if all >= b.MaxRows || ofTenant >= b.MaxTenantRows {
+	if full(all, b.MaxRows, ofTenant, b.MaxTenantRows) {
 		return Capacity
 	}
 	l.Cursor++

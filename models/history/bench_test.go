@@ -109,7 +109,7 @@ func BenchmarkCertify(b *testing.B) {
 	b.ReportMetric(float64(len(ops))*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 	b.ReportMetric((spent(b)-before).Seconds()/float64(b.N), "cpu-s/op")
 	b.ReportMetric(float64(unknown), "unknown")
-	b.Logf("evidence: history.speed = %d in %.1f s of CPU time, %d of them unknown", len(ops), (spent(b)-before).Seconds()/float64(b.N), unknown)
+	b.Logf("evidence: history.speed = %d in %.1f s of CPU time; %d of them have an unknown outcome", len(ops), (spent(b)-before).Seconds()/float64(b.N), unknown)
 }
 
 // spent returns the CPU time of this process.

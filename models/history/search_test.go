@@ -80,7 +80,7 @@ func TestMatchesSearch(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(saw)) {
 		t.Logf("%6d  %s", saw[what], what)
 	}
-	t.Logf("evidence: history.agreed = %d, none judged otherwise", *histories)
+	t.Logf("evidence: history.agreed = %d, no difference", *histories)
 }
 
 // anyOrder reports whether any order explains s, and returns one. A call without an answer may

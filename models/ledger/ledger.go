@@ -14,7 +14,7 @@ import (
 // Limits are the numbers of rows and the limits of amounts.
 type Limits struct {
 	Tenants, Accounts, Holdings, Assets, Holds                int
-	TenantAccounts, TenantHoldings, TenantAssets, TenantHolds int // of one tenant
+	TenantAccounts, TenantHoldings, TenantAssets, TenantHolds int // of one tenant; 0: as many as it leaves to others
 	AccountHolds                                              int
 	HoldFor                                                   int64 // ms
 	Amount, Day, IssueDay, Supply                             *big.Int
@@ -199,10 +199,30 @@ func (s *State) poor(b *book, o Op) string {
 // full reports whether a row limit, of the node or of the tenant, rejects the operation.
 func (s *State) full(b *book, o Op) bool {
 	account, had, asset, held := s.wants(b, o)
-	return !s.Fits(o) || asset && len(b.issued) == s.limits.TenantAssets ||
-		account && len(b.nonces) == s.limits.TenantAccounts ||
-		had && len(b.holdings) == s.limits.TenantHoldings ||
-		held && s.Holds(o.Tenant) >= s.limits.TenantHolds
+	accounts, holdings, assets := s.rows()
+	l := &s.limits
+	return !s.Fits(o) || asset && exhausted(l.TenantAssets, len(b.issued), l.Assets-assets) ||
+		account && exhausted(l.TenantAccounts, len(b.nonces), l.Accounts-accounts) ||
+		had && exhausted(l.TenantHoldings, len(b.holdings), l.Holdings-holdings) ||
+		held && exhausted(l.TenantHolds, s.Holds(o.Tenant), l.Holds-len(s.holds))
+}
+
+// exhausted reports whether a tenant gets no row beside those that it has: it is at its limit, or has no limit and as many rows as are left.
+func exhausted(limit, has, left int) bool {
+	if limit == 0 {
+		return has >= left
+	}
+	return has >= limit
+}
+
+// rows counts those of all tenants.
+func (s *State) rows() (accounts, holdings, assets int) {
+	for _, t := range slices.Sorted(maps.Keys(s.books)) {
+		accounts += len(s.books[t].nonces)
+		holdings += len(s.books[t].holdings)
+		assets += len(s.books[t].issued)
+	}
+	return accounts, holdings, assets
 }
 
 // wants returns which rows o needs that are missing: an account, a holding, an asset, a hold.
@@ -218,12 +238,7 @@ func (s *State) wants(b *book, o Op) (account, had, asset, held bool) {
 // Fits reports whether there is room for what o needs, regardless of the limits of its tenant.
 func (s *State) Fits(o Op) bool {
 	b := s.of(o.Tenant)
-	accounts, holdings, assets := 0, 0, 0
-	for _, t := range slices.Sorted(maps.Keys(s.books)) {
-		accounts += len(s.books[t].nonces)
-		holdings += len(s.books[t].holdings)
-		assets += len(s.books[t].issued)
-	}
+	accounts, holdings, assets := s.rows()
 	account, had, asset, held := s.wants(b, o)
 	mine := 0
 	for _, id := range s.active() {

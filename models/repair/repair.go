@@ -1,5 +1,5 @@
-// Package repair is the reference model of the queue of repairs and of its budget: one list that is searched from the
-// beginning, and the list of all grants. It shares no code with the machine, so that both cannot have the same bug.
+// Package repair is the reference model of the queue of repairs, of its budget and of the set of lost objects: one list that is searched from the
+// beginning, the list of all grants, and that of all findings. It shares no code with the machine, so that both cannot have the same bug.
 package repair
 
 import (
@@ -14,6 +14,7 @@ type Task struct {
 	File    uint64
 	Urgent  bool
 	Verify  bool
+	Move    bool
 	Running bool
 }
 
@@ -52,7 +53,7 @@ func (q *Queue) WaitingFiles() (all []uint64) {
 }
 
 // Plan adds a task, and returns what becomes of it in one word.
-func (q *Queue) Plan(file uint64, urgent, verify bool) string {
+func (q *Queue) Plan(file uint64, urgent, verify, move bool) string {
 	if q.Stopped {
 		return "stopped"
 	}
@@ -63,10 +64,10 @@ func (q *Queue) Plan(file uint64, urgent, verify bool) string {
 			q.Again = true
 			return "running"
 		case urgent && !t.Urgent:
-			q.Tasks = append(slices.Delete(q.Tasks, at, at+1), Task{File: file, Urgent: true, Verify: verify || t.Verify})
+			q.Tasks = append(slices.Delete(q.Tasks, at, at+1), Task{File: file, Urgent: true, Verify: verify || t.Verify, Move: move || t.Move})
 			return "raised"
 		}
-		q.Tasks[at].Verify = verify || t.Verify
+		q.Tasks[at].Verify, q.Tasks[at].Move = verify || t.Verify, move || t.Move
 		return "known"
 	}
 	outcome := "queued"
@@ -85,7 +86,7 @@ func (q *Queue) Plan(file uint64, urgent, verify bool) string {
 		q.Tasks = slices.Delete(q.Tasks, victim, victim+1)
 		outcome = "displaced"
 	}
-	q.Tasks = append(q.Tasks, Task{File: file, Urgent: urgent, Verify: verify})
+	q.Tasks = append(q.Tasks, Task{File: file, Urgent: urgent, Verify: verify, Move: move})
 	return outcome
 }
 
@@ -154,4 +155,17 @@ func (b *Budget) Left(now types.Instant) *big.Rat {
 // Grant notes a grant.
 func (b *Budget) Grant(now types.Instant, bytes uint64) {
 	b.grants = append(b.grants, grant{now, bytes})
+}
+
+// IsStuck reports whether the last passes of a rebalance have moved nothing. moved has the objects of each pass.
+func IsStuck(moved []uint64, passes int) bool {
+	if len(moved) < passes {
+		return false
+	}
+	for _, n := range moved[len(moved)-passes:] {
+		if n > 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -4,6 +4,7 @@ package storage
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"macronode/core/types"
@@ -27,9 +28,9 @@ const (
 type Limits struct {
 	Objects, Entries, Buckets, Uploads, Parts int
 
-	TenantBuckets, TenantUploads, TenantParts int // for what is new
+	TenantBuckets, TenantUploads, TenantParts int // for what is new; 0: as many as it leaves to others
 
-	TenantBytes, TenantObjects uint64
+	TenantBytes, TenantObjects uint64 // without TenantObjects, a tenant leaves as many objects to others as it has
 	BucketBytes, BucketObjects uint64
 }
 
@@ -198,8 +199,27 @@ func (s *Store) full() bool {
 // exceeds reports whether a tenant has more rows than before, and than it may have.
 func (s *Store) exceeds(before *Store, t types.Tenant) bool {
 	of := func(u types.Tenant) bool { return u == t }
-	n, was, l := s.Rows(of), before.Rows(of), s.Limits
-	return n.Buckets > max(was.Buckets, l.TenantBuckets) || n.Uploads > max(was.Uploads, l.TenantUploads) || n.Parts > max(was.Parts, l.TenantParts)
+	n, was, all, l := s.Rows(of), before.Rows(of), before.Rows(func(types.Tenant) bool { return true }), s.Limits
+	if exhausted(l.TenantBuckets, was.Buckets, n.Buckets, l.Buckets-all.Buckets) || exhausted(l.TenantUploads, was.Uploads, n.Uploads, l.Uploads-all.Uploads) ||
+		exhausted(l.TenantParts, was.Parts, n.Parts, l.Parts-all.Parts) {
+		return true
+	}
+	if l.TenantObjects > 0 {
+		return false
+	}
+	_, had := before.Usage(Bucket{Tenant: t})
+	_, has := s.Usage(Bucket{Tenant: t})
+	objects, wanted := len(before.Contents()), len(s.Contents())
+	return exhausted(0, int(had), int(has), l.Entries-len(before.Entries)) || wanted > objects && int(had)+was.Parts >= l.Objects-objects
+}
+
+// exhausted reports whether a tenant gets more rows than it had, and than it may have: as many as its limit, or without one, only while
+// it has fewer than are left.
+func exhausted(limit, had, has, left int) bool {
+	if limit == 0 {
+		return has > had && had >= left
+	}
+	return has > max(had, limit)
 }
 
 // try makes a change that touches a bucket, or leaves everything as it was.
@@ -209,7 +229,7 @@ func (s *Store) try(b Bucket, change func(*Store)) Outcome {
 	for _, w := range []struct {
 		of             Bucket
 		bytes, objects uint64
-	}{{Bucket{Tenant: b.Tenant}, s.Limits.TenantBytes, s.Limits.TenantObjects}, {b, s.Limits.BucketBytes, s.Limits.BucketObjects}} {
+	}{{Bucket{Tenant: b.Tenant}, s.Limits.TenantBytes, cmp.Or(s.Limits.TenantObjects, math.MaxUint64)}, {b, s.Limits.BucketBytes, s.Limits.BucketObjects}} {
 		bytes, objects := after.Usage(w.of)
 		was, had := s.Usage(w.of)
 		if (bytes > was || objects > had) && (bytes > w.bytes || objects > w.objects) {

@@ -28,7 +28,7 @@ VARIABLES
   left,            \* until the deadline of the phase; before a drain, of the start
   age,             \* of the drain
   last, durable, folded,
-  req,             \* "new", "sent", "held", "answered", "unknown", "refused"
+  req,             \* "new", "sent", "admitted", "held", "answered", "unknown", "refused"
   after,           \* the frame that a held request waits for
   shell,           \* services that were not stopped yet
   spent
@@ -52,6 +52,8 @@ Writes        == "stalled" \notin ailing /\ "failed" \notin ailing
 Reads         == started /\ ~Closed        \* a failed journal stops no read
 Readyz        == started /\ ~Begun /\ "http" \in met /\ Writes
 Takes         == started /\ ~Closed /\ Writes
+Finishes      == started /\ Rank(phase) < 3 /\ Writes  \* decides what was admitted, also while draining
+Admits        == started /\ ~Closed
 Outstanding   == durable < last /\ "failed" \notin ailing
 Quiet         == http = "down" /\ Held = {} /\ ~Outstanding
 GivenUp       == Held                      \* the requests whose outcome an abort makes unknown
@@ -97,7 +99,7 @@ Restart ==
 
 Ended == \* it was stopped: an abort cuts its requests, a drain waits for them
   /\ http = "ending" /\ phase # "stopped"
-  /\ phase = "aborting" \/ \A r \in Requests : req[r] \notin {"sent", "held"}
+  /\ phase = "aborting" \/ \A r \in Requests : req[r] \notin {"sent", "admitted", "held"}
   /\ http' = "down" /\ Need(met \ {"http"})
   /\ UNCHANGED <<phase, left, age, last, durable, folded, req, after, shell, spent>>
 
@@ -111,9 +113,13 @@ Send(r) ==
   /\ req[r] = "new" /\ http = "up" /\ phase # "stopped" /\ req' = [req EXCEPT ![r] = "sent"]
   /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, after, shell, spent>>
 
+Admit(r) == \* it has a permit, and its body may take its time
+  /\ req[r] = "sent" /\ Admits /\ phase # "stopped" /\ req' = [req EXCEPT ![r] = "admitted"]
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, after, shell, spent>>
+
 Enter(r) == \* decided and recorded, or rejected at once
-  /\ req[r] = "sent" /\ phase # "stopped"
-  /\ IF Takes THEN /\ last' = last + 1 /\ req' = [req EXCEPT ![r] = "held"] /\ after' = [after EXCEPT ![r] = last + 1]
+  /\ req[r] \in {"sent", "admitted"} /\ phase # "stopped"
+  /\ IF Takes \/ (req[r] = "admitted" /\ Finishes) THEN /\ last' = last + 1 /\ req' = [req EXCEPT ![r] = "held"] /\ after' = [after EXCEPT ![r] = last + 1]
      ELSE req' = [req EXCEPT ![r] = "refused"] /\ UNCHANGED <<last, after>>
   /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, durable, folded, shell, spent>>
 
@@ -187,7 +193,7 @@ Done == phase = "stopped" /\ shell = {} /\ UNCHANGED vars
 Ending == Pass \/ Close \/ GiveUp \/ Stop \/ \E p \in Parts : Go(p)
 Next == \/ Ending \/ Up \/ Die \/ Restart \/ Ended \/ Late \/ Sync \/ Fold \/ Stall \/ Fail \/ Drain \/ Abort \/ Done
         \/ \E n \in Needs : Meet(n)
-        \/ \E r \in Requests : Send(r) \/ Enter(r) \/ LosePatience(r)
+        \/ \E r \in Requests : Send(r) \/ Admit(r) \/ Enter(r) \/ LosePatience(r)
 
 Spec     == Init /\ [][Next]_vars
 LiveSpec == Spec /\ WF_vars(Ending) \* no other action is assumed to happen
@@ -207,8 +213,14 @@ WritesNeedJournal == [][last' > last => ailing \cap {"stalled", "failed"} = {}]_
 \* Reads are served until the node accepts no requests any more.
 ReadsGoOn == started /\ phase \in {"none", "lame_duck"} => Reads
 
-\* D2. No request is accepted from draining on.
-NothingNew == [][Rank(phase) >= 2 => last' = last /\ \A r \in Requests : req'[r] = "held" => req[r] = "held"]_vars
+\* D2. No request is admitted from draining on, and none is accepted that was not admitted; from aborting on, none is.
+NothingNew == [][\A r \in Requests :
+  /\ Rank(phase) >= 2 /\ req'[r] = "admitted" => req[r] = "admitted"
+  /\ Rank(phase) >= 2 /\ req'[r] = "held" /\ req[r] # "held" => req[r] = "admitted" /\ Rank(phase) = 2
+  /\ Rank(phase) >= 2 /\ last' > last => \E q \in Requests : req[q] = "admitted" /\ req'[q] = "held"]_vars
+
+\* A drain rejects nothing that was admitted, while the node can write.
+AdmittedFinish == [][\A r \in Requests : phase \in {"lame_duck", "draining"} /\ req[r] = "admitted" /\ req'[r] = "refused" => ~Writes]_vars
 
 \* Every accepted request gets its outcome, or an unknown one, before the node stops.
 AllHear == phase = "stopped" => Held = {}

@@ -8,6 +8,8 @@ Symm == Permutations(Requests)
 BugOpen          == FALSE                              \* never closed
 BugAny(m)        == m # {}
 BugTakesAll      == started /\ ~Closed
+BugTakesOnly     == Takes                              \* what was admitted is rejected while draining
+BugFinishesAll   == started /\ Writes                  \* also while aborting
 BugReads         == started /\ ~Closed /\ Writes
 BugShown         == started /\ "http" \in met /\ Writes
 BugQueueOnly     == http = "down"                      \* of what is in, only what the listener has

@@ -231,6 +231,7 @@ const (
 	ProblemCodeObjectUnreadable     ProblemCode = "object_unreadable"
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodePaymentExpired       ProblemCode = "payment_expired"
 	ProblemCodePaymentRequired      ProblemCode = "payment_required"
 	ProblemCodePreconditionFailed   ProblemCode = "precondition_failed"
 	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
@@ -299,6 +300,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeOutcomeUnknown:
 		return true
 	case ProblemCodePayloadTooLarge:
+		return true
+	case ProblemCodePaymentExpired:
 		return true
 	case ProblemCodePaymentRequired:
 		return true
@@ -1430,12 +1433,13 @@ type UsageEventSpecversion string
 
 // UsagePage defines model for UsagePage.
 type UsagePage struct {
+	// AsOf That of the query; else the time of the state.
 	AsOf  Stamp            `json:"as_of"`
 	From  Stamp            `json:"from"`
 	Group []UsagePageGroup `json:"group,omitempty,omitzero"`
 
-	// SealedTo Windows that end before are sealed: their usage changes only by corrections.
-	SealedTo Stamp `json:"sealed_to"`
+	// SealedTo Windows that end before are sealed: their usage changes only by corrections. Absent if the query was as of a time.
+	SealedTo Stamp `json:"sealed_to,omitempty,omitzero"`
 
 	// Tenant default, or the number of another tenant.
 	Tenant Tenant     `json:"tenant"`
@@ -2203,6 +2207,9 @@ type UsageParams struct {
 	// Dimension Only this dimension.
 	Dimension *Dimension `form:"dimension,omitempty" json:"dimension,omitempty"`
 
+	// AsOf Sum only what was due to be sealed by then. A time is rejected if it is after that of the state, or if something is due by then that is not sealed: the detail names the latest time.
+	AsOf *time.Time `form:"as_of,omitempty" json:"as_of,omitempty"`
+
 	// Group List of window, service, region, method, route and subject, separated by commas.
 	Group *string `form:"group,omitempty" json:"group,omitempty"`
 
@@ -2676,7 +2683,7 @@ type ClientInterface interface {
 
 	// RevokeKey Revoke an API key
 	//
-	// Needs the scope admin and a key without patterns. Takes effect when it is acknowledged, and can be repeated.
+	// Needs the scope admin and a key without patterns. Takes effect when it is acknowledged, and can be repeated. Requests in progress, streams and tunnels of the key are ended; a write that the node has decided is answered.
 	//
 	// Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 	RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2722,7 +2729,7 @@ type ClientInterface interface {
 
 	// Usage Sum usage
 	//
-	// Needs the scope read. Sums the windows that begin in [from, to) by dimension, and by the groups. Usage of a sealed window changes only by corrections.
+	// Needs the scope read. Sums the windows that begin in [from, to) by dimension, and by the groups. Usage of a sealed window changes only by corrections; as of a time, nothing changes: the same question has the same answer for ever.
 	//
 	// Corresponds with GET /v1/usage (the `Usage` operationId).
 	Usage(ctx context.Context, params *UsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3459,7 +3466,7 @@ func (c *Client) CreateKey(ctx context.Context, params *CreateKeyParams, body Cr
 
 // RevokeKey Revoke an API key
 //
-// Needs the scope admin and a key without patterns. Takes effect when it is acknowledged, and can be repeated.
+// Needs the scope admin and a key without patterns. Takes effect when it is acknowledged, and can be repeated. Requests in progress, streams and tunnels of the key are ended; a write that the node has decided is answered.
 //
 // Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 func (c *Client) RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3565,7 +3572,7 @@ func (c *Client) Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors
 
 // Usage Sum usage
 //
-// Needs the scope read. Sums the windows that begin in [from, to) by dimension, and by the groups. Usage of a sealed window changes only by corrections.
+// Needs the scope read. Sums the windows that begin in [from, to) by dimension, and by the groups. Usage of a sealed window changes only by corrections; as of a time, nothing changes: the same question has the same answer for ever.
 //
 // Corresponds with GET /v1/usage (the `Usage` operationId).
 func (c *Client) Usage(ctx context.Context, params *UsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -6903,6 +6910,18 @@ func NewUsageRequest(server string, params *UsageParams) (*http.Request, error) 
 		if params.Dimension != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dimension", *params.Dimension, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.AsOf != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "as_of", *params.AsOf, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

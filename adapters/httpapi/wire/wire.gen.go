@@ -220,6 +220,7 @@ const (
 	ProblemCodeObjectUnreadable     ProblemCode = "object_unreadable"
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodePaymentExpired       ProblemCode = "payment_expired"
 	ProblemCodePaymentRequired      ProblemCode = "payment_required"
 	ProblemCodePreconditionFailed   ProblemCode = "precondition_failed"
 	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
@@ -288,6 +289,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeOutcomeUnknown:
 		return true
 	case ProblemCodePayloadTooLarge:
+		return true
+	case ProblemCodePaymentExpired:
 		return true
 	case ProblemCodePaymentRequired:
 		return true
@@ -1432,12 +1435,13 @@ type UsageEventSpecversion string
 
 // UsagePage defines model for UsagePage.
 type UsagePage struct {
+	// AsOf That of the query; else the time of the state.
 	AsOf  Stamp             `json:"as_of"`
 	From  Stamp             `json:"from"`
 	Group *[]UsagePageGroup `json:"group,omitempty"`
 
-	// SealedTo Windows that end before are sealed: their usage changes only by corrections.
-	SealedTo Stamp `json:"sealed_to"`
+	// SealedTo Windows that end before are sealed: their usage changes only by corrections. Absent if the query was as of a time.
+	SealedTo *Stamp `json:"sealed_to,omitempty"`
 
 	// Tenant default, or the number of another tenant.
 	Tenant Tenant     `json:"tenant"`
@@ -2204,6 +2208,9 @@ type UsageParams struct {
 
 	// Dimension Only this dimension.
 	Dimension *Dimension `form:"dimension,omitempty" json:"dimension,omitempty"`
+
+	// AsOf Sum only what was due to be sealed by then. A time is rejected if it is after that of the state, or if something is due by then that is not sealed: the detail names the latest time.
+	AsOf *time.Time `form:"as_of,omitempty" json:"as_of,omitempty"`
 
 	// Group List of window, service, region, method, route and subject, separated by commas.
 	Group *string `form:"group,omitempty" json:"group,omitempty"`

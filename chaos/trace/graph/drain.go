@@ -65,10 +65,14 @@ func (s DrainState) rank() int {
 	return slices.Index([]string{"none", "lame_duck", "draining", "aborting", "stopped"}, s.phase)
 }
 
-func (s DrainState) begun() bool       { return s.phase != "none" }
-func (s DrainState) lives() bool       { return s.phase != "stopped" }
-func (s DrainState) closed() bool      { return s.rank() >= 2 }
-func (s DrainState) takes() bool       { return s.started && !s.closed() && s.ailing&(stalled|failed) == 0 }
+func (s DrainState) begun() bool  { return s.phase != "none" }
+func (s DrainState) lives() bool  { return s.phase != "stopped" }
+func (s DrainState) closed() bool { return s.rank() >= 2 }
+func (s DrainState) takes() bool  { return s.started && !s.closed() && s.ailing&(stalled|failed) == 0 }
+func (s DrainState) admits() bool { return s.started && !s.closed() }
+func (s DrainState) finishes() bool {
+	return s.started && s.rank() < 3 && s.ailing&(stalled|failed) == 0
+}
 func (s DrainState) outstanding() bool { return s.durable < s.last && !s.ailing.has(failed) }
 func (s DrainState) quiet() bool       { return s.http == "down" && s.req != "held" && !s.outstanding() }
 
@@ -134,7 +138,7 @@ func (s DrainState) needing(c DrainSizes, step func(string, DrainState)) {
 		t.http = "starting"
 		step("Restart", t)
 	}
-	if s.http == "ending" && (s.phase == "aborting" || s.req != "sent" && s.req != "held") {
+	if s.http == "ending" && (s.phase == "aborting" || s.req != "sent" && s.req != "admitted" && s.req != "held") {
 		t := s.need(s.met &^ web)
 		t.http = "down"
 		step("Ended", t)
@@ -156,9 +160,14 @@ func (s DrainState) serving(c DrainSizes, step func(string, DrainState)) {
 		t.req = "sent"
 		step("Send", t)
 	}
-	if s.req == "sent" {
+	if s.req == "sent" && s.admits() {
 		t := s
-		if t.req = "refused"; s.takes() {
+		t.req = "admitted"
+		step("Admit", t)
+	}
+	if s.req == "sent" || s.req == "admitted" {
+		t := s
+		if t.req = "refused"; s.takes() || s.req == "admitted" && s.finishes() {
 			t.req, t.last, t.after = "held", s.last+1, s.last+1
 		}
 		step("Enter", t)

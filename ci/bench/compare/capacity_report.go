@@ -48,8 +48,8 @@ func (c *capacity) reportCapacity() {
 			rows = append(rows, append(row, c.against(w, name)...))
 		}
 	}
-	c.section("Gateway: capacity", capacityText, []string{"bytes", "who", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "resident MiB",
-		"requests/s against nginx", "CPU against nginx", "strangers"}, rows)
+	c.section("Gateway: capacity", capacityText, []string{"bytes", "server", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "resident MiB",
+		"requests/s against nginx", "CPU against nginx", "other load"}, rows)
 	c.faster("gateway, requests/s over 64 connections: ours against nginx", 0.5, small, "nginx")
 	c.faster("the same against Caddy", 1.7, small, "Caddy")
 	c.faster("the same, answers of 16 KiB, against nginx", 0.5, large, "nginx")
@@ -72,7 +72,7 @@ func (c *capacity) reportFixed() {
 			cell(s, sample.CPU), spread1(spread(c.turns[fixed][name], unsent), " %"), percent(s)})
 	}
 	c.section(fmt.Sprintf("Gateway: latency at %s requests a second", sheet.Count(atFixed)), fixedText,
-		[]string{"who", "p50 µs", "p99 µs", "added p50 µs", "added p99 µs", "CPU µs each", "never sent", "strangers"}, rows)
+		[]string{"server", "p50 µs", "p99 µs", "added p50 µs", "added p99 µs", "CPU µs each", "never sent", "other load"}, rows)
 	if ours, nginx := added("macronode", sample.P99).Median, added("nginx", sample.P99).Median; nginx > 0 && ours > 0 {
 		c.goal("added p99 at 4,000 requests a second: ours against nginx", sheet.Most(1.2), ours/nginx, "×")
 	}
@@ -85,9 +85,9 @@ func (c *capacity) reportRefusing() {
 		s := c.series(refusing, name)
 		rows = append(rows, append([]string{name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU)}, c.against(refusing, name)...))
 	}
-	c.section("Gateway: refusing everybody", refusingText, []string{"who", "refused/s", "p50 µs", "p99 µs", "CPU µs each",
-		"refused/s against nginx", "CPU against nginx", "strangers"}, rows)
-	c.faster("refusals/s: ours against nginx", 0.55, refusing, "nginx")
+	c.section("Gateway: rejecting every request", refusingText, []string{"server", "rejected/s", "p50 µs", "p99 µs", "CPU µs each",
+		"rejected/s against nginx", "CPU against nginx", "other load"}, rows)
+	c.faster("rejections/s: ours against nginx", 0.55, refusing, "nginx")
 }
 
 // unsent is how much of what was due never found a connection free, in percent.
@@ -115,11 +115,11 @@ func (c *capacity) reportQuota() {
 				spread1(spread(t, p99(served)), ""), spread1(spread(t, p99(refused)), ""), cell(s, sample.CPU), spread1(spread(t, unsent), " %"), percent(s)})
 		}
 	}
-	c.section(fmt.Sprintf("Gateway: a quota of %s a second", sheet.Count(quota)), quotaText, []string{"offered/s", "who", "admitted/s", "beside the quota",
-		"p99 µs of 200", "p99 µs of 429", "CPU µs each", "never sent", "strangers"}, rows)
+	c.section(fmt.Sprintf("Gateway: a quota of %s a second", sheet.Count(quota)), quotaText, []string{"offered/s", "server", "admitted/s", "off the quota",
+		"p99 µs of 200", "p99 µs of 429", "CPU µs each", "never sent", "other load"}, rows)
 	ours, nginx := c.turns[twice]["macronode"], c.turns[twice]["nginx"]
 	worst := spread(ours, func(t *turn) float64 { return math.Abs(off(t)) })
-	c.goal("quota of 5,000/s, offered twice: admitted beside it, at most", sheet.Most(0.1), worst.Most, " %")
+	c.goal("quota of 5,000/s, offered twice: difference of the admitted requests to it, at most", sheet.Most(0.1), worst.Most, " %")
 	if spread(ours, p99(refused)).Least == 0 || spread(ours, p99(served)).Least == 0 { // no time of nothing is a short one
 		c.page.Missing = append(c.page.Missing, "times at twice the quota: in some turn nothing that was due in it was answered")
 		return
@@ -129,22 +129,22 @@ func (c *capacity) reportQuota() {
 	c.goal("the same, p99 of 200 against nginx", sheet.Most(2), ratio(ours, nginx, p99(served)).Median, "×")
 }
 
-const capacityText = `64 keep-alive connections over HTTP/1.1 on loopback, each asks again when it is answered; the origin is one thread over epoll, the same for all. No access log anywhere, no TLS. The
-configurations are in ¢ci/bench/conf¢: each has a limit of requests, and of connections where it has that, which is never reached. Resident counts what processes share for each.
+const capacityText = `64 keep-alive connections over HTTP/1.1 on loopback. Each sends its next request when the last one is answered. The origin is one thread over epoll, the same for all. No server has access logs or TLS. The
+configurations are in ¢ci/bench/conf¢. Each has a limit of requests, and of connections if the server has one, which is never reached. Resident memory counts shared pages once for each process.
 
-* **macronode**: ¢macronode serve¢ with admission: quotas of the instance and of each peer, fair queue, permits, deadlines, breaker of the upstream, a decision kept of each request, metrics. The
-  wallet is there and idle.
-* **nginx**, a worker a core: ¢limit_req¢ and ¢limit_conn¢ by address. **HAProxy**, a thread a core: a stick table by address.
-* **Caddy** has no limits of requests built in: it goes without. **ReverseProxy** is ¢httputil.ReverseProxy¢ of Go, with a transport that keeps its connections and a pool
+* **macronode**: ¢macronode serve¢ with admission: quotas of the instance and of each peer, fair queue, permits, deadlines, circuit breaker of the upstream, a stored decision of each request, metrics. The
+  wallet is enabled and idle.
+* **nginx**, one worker per core: ¢limit_req¢ and ¢limit_conn¢ by address. **HAProxy**, one thread per core: a stick table by address.
+* **Caddy** has no built-in limits of requests, so it has none here. **ReverseProxy** is ¢httputil.ReverseProxy¢ of Go, with a transport that keeps its connections and a pool
   of buffers, behind one bucket of x/time/rate (¢ci/bench/reverse¢).
-* **no gateway**: the load generator straight at the origin; CPU is the origin's.`
+* **no gateway**: the load generator sends to the origin directly; CPU is that of the origin.`
 
-const fixedText = `Requests are due at moments of a Poisson process, the same for all, over as many of 64 connections as it takes; the time of each counts from when it was due, whatever became of those
-before it. Answers of 200 bytes. Added is what is more than without a gateway in the same round.`
+const fixedText = `Requests are due at the moments of a Poisson process, the same for all, over as many of 64 connections as necessary. The time of each counts from when it was due, independent of the requests
+before it. Responses have 200 bytes. "Added" is the difference to the time without a gateway in the same round.`
 
-const refusingText = `64 connections without a pause, every request refused with 429: nginx and HAProxy by their limit, macronode by the quota of a peer, ReverseProxy by its bucket, each with its usual answer,
-which macronode's names the decision in. Caddy has no limit to refuse by: its line is ¢respond 429¢, which decides nothing.`
+const refusingText = `64 connections without a pause, and every request is rejected with 429: by nginx and HAProxy with their limit, by macronode with the quota of a peer, by ReverseProxy with its bucket. Each sends its usual
+response; that of macronode names the decision. Caddy has no limit: its row is ¢respond 429¢, which decides nothing.`
 
-const quotaText = `Offered twice and ten times a quota of 5,000 requests a second with a burst of 100, due as above. macronode has it as quota of the instance, nginx as ¢limit_req¢, HAProxy as the rate of a
-stick table over a sliding second, ReverseProxy as bucket; Caddy has none. Beside the quota is by how much the admitted miss it. Never sent is what was due and found no connection free before the end: who has
-much of it cannot answer as fast as was offered, and his times say no more than that.`
+const quotaText = `The load is twice and ten times a quota of 5,000 requests a second with a burst of 100, due as above. macronode has it as quota of the instance, nginx as ¢limit_req¢, HAProxy as the rate of a
+stick table over a sliding second, and ReverseProxy as bucket. Caddy has none. "Off the quota" is the difference of the admitted requests to the quota. "Never sent" are requests that were due and found no free
+connection before the end. If a server has many of these, it cannot answer as fast as requests were offered, and its times show only that.`

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"macronode/ci/bench/flow"
 	"macronode/ci/bench/sample"
+	"macronode/ci/bench/sheet"
 )
 
 // TestReadLogs: requests that end in the window are counted, requests that begin in it are
@@ -86,12 +88,54 @@ func TestJain(t *testing.T) {
 // TestBenchLine: the output of benchmarks is parsed.
 func TestBenchLine(t *testing.T) {
 	const out = "goos: linux\nBenchmarkTake        \t  300000\t        62.09 ns/op\t       0 B/op\t       0 allocs/op\n" +
-		"BenchmarkArrive-2 \t300000\t 592 ns/op\t 12.5 other/op\t 16 B/op\t 2 allocs/op\nPASS\n"
+		"BenchmarkArrive-2 \t300000\t 592 ns/op\t 12.5 other/op\t 16 B/op\t 2 allocs/op\n" +
+		"BenchmarkSeal \t20\t 8891526 ns/op\t 8913326 cpu-ns/op\t 0 B/op\t 0 allocs/op\nPASS\n"
 	var got []string
 	for _, m := range benchLine.FindAllStringSubmatch(out, -1) {
 		got = append(got, strings.Join(m[1:], " "))
 	}
-	if reply := strings.Join(got, "; "); reply != "Take 62.09 0; Arrive 592 2" {
+	if reply := strings.Join(got, "; "); reply != "Take 62.09  0; Arrive 592  2; Seal 8891526 8913326 0" {
 		t.Error(reply)
+	}
+}
+
+// TestGoalsAgainstMinIO: each goal against MinIO is in the report, converted by the rates of versitygw, with its verdict.
+func TestGoalsAgainstMinIO(t *testing.T) {
+	o := &objects{bench: &bench{}, names: []string{nativeObjects, s3Objects, versity}, turns: map[objectWork]map[string][]objectTurn{}}
+	for _, w := range objectWorks {
+		o.turns[w] = map[string][]objectTurn{}
+		for name, rate := range map[string]uint64{nativeObjects: 200, s3Objects: 90, versity: 100} {
+			var turn objectTurn
+			turn.Counted, turn.Took = rate, time.Second
+			o.turns[w][name] = []objectTurn{turn}
+		}
+	}
+	o.goals()
+	got := map[string]string{}
+	for _, g := range o.page.Goals {
+		if what, found := strings.CutSuffix(g.What, " × MinIO"); found {
+			got[what] = fmt.Sprintf("%.2f %.2f %v", g.Want.Number, g.Got, g.Met())
+		}
+	}
+	want := map[string]string{}
+	for what, goal := range map[string][2]string{"PUT 64 KiB": {"1.67", "4"}, "PUT 1 MiB": {"3.33", "4"}, "GET 64 KiB": {"2.73", "3"}, "GET 1 MiB": {"0.96", "2.2"}, "4 KiB of 1 MiB": {"8.75", "7"}} {
+		tail := " against versitygw, for " + goal[1]
+		want[what+", requests per second: "+nativeObjects+tail] = fmt.Sprint(goal[0], " 2.00 ", goal[0] < "2")
+		want[what+", requests per second: "+s3Objects+tail] = goal[0] + " 0.90 false"
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("goals %q, want %q", got, want)
+	}
+}
+
+// TestPageHasFixedSections: the page of objects ends with the sections that no run measures, as the next run will write them.
+func TestPageHasFixedSections(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/performance-objects.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sections, _ := strings.Cut((&sheet.Sheet{Sections: fixedSections()}).String(), "\n## Where")
+	if sections == "" || !strings.HasSuffix(string(page), "\n## Where"+sections) {
+		t.Errorf("the page does not end with %q", "## Where"+sections)
 	}
 }

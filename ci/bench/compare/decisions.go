@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"regexp"
-	"strconv"
 
 	"macronode/ci/bench/sample"
 	"macronode/ci/bench/sheet"
@@ -15,32 +12,16 @@ import (
 // ci/bench/rate.
 type decisions struct {
 	*bench
-	nanos  map[string][]float64 // by benchmark
-	allocs map[string]float64   // the most
+	benchmarked
 }
 
 const decidedTimes = "300000x"
 
 // round runs each benchmark once.
 func (d *decisions) round(ctx context.Context) error {
-	if d.nanos == nil {
-		d.nanos, d.allocs = map[string][]float64{}, map[string]float64{}
-	}
 	for _, run := range [...]struct{ program, what string }{{"rate.test", "."}, {"node.test", "^BenchmarkArrive$"}} {
-		cmd := exec.CommandContext(ctx, d.binary(run.program), "-test.run", "^$", "-test.bench", run.what, "-test.benchtime", decidedTimes, "-test.benchmem", "-test.cpu", "1")
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%s: %w: %s", run.program, err, out)
-		}
-		for _, m := range benchLine.FindAllSubmatch(out, -1) {
-			name := string(m[1])
-			ns, err1 := strconv.ParseFloat(string(m[2]), 64)
-			allocs, err2 := strconv.ParseFloat(string(m[3]), 64)
-			if err1 != nil || err2 != nil {
-				return fmt.Errorf("%s: %s", run.program, m[0])
-			}
-			d.nanos[name] = append(d.nanos[name], ns)
-			d.allocs[name] = max(d.allocs[name], allocs)
+		if err := d.benchmark(ctx, d.binary(run.program), run.what, decidedTimes); err != nil {
+			return err
 		}
 	}
 	for _, b := range benchmarks {
@@ -51,16 +32,13 @@ func (d *decisions) round(ctx context.Context) error {
 	return nil
 }
 
-// benchLine is a benchmark's result, as `go test -bench . -benchmem` prints it.
-var benchLine = regexp.MustCompile(`(?m)^Benchmark(\w+?)(?:-\d+)?\s+\d+\s+([\d.]+) ns/op.*?\s(\d+) allocs/op$`)
-
 // benchmarks are the reported ones.
 var benchmarks = [...]struct{ name, what string }{
 	{"Limiter", "x/time/rate, of a map under a lock, reading the clock"},
-	{"LimiterAt", "x/time/rate, of a map, told the time"},
-	{"Take", "core/gateway/quota, one rule of tenants, told the time"},
+	{"LimiterAt", "x/time/rate, of a map, with the time as argument"},
+	{"Take", "core/gateway/quota, one rule of tenants, with the time as argument"},
 	{"TakeThree", "core/gateway/quota, rules of peers, keys and, in bytes, tenants"},
-	{"Arrive", "the node: a request arrives (quotas of instance, peer and tenant; queue; permit), goes, and is settled"},
+	{"Arrive", "the node: a request is admitted (quotas of instance, peer and tenant; queue; permit) and finishes"},
 }
 
 func (d *decisions) report() {
@@ -76,9 +54,9 @@ func (d *decisions) report() {
 	}
 	d.page.Goals = append(d.page.Goals,
 		sheet.Goal{What: "a decision about a tenant's quota, against x/time/rate from a map", Want: sheet.Most(0.5), Got: sample.Of(against).Median, Unit: "×"},
-		sheet.Goal{What: "the whole of a request at the node's gate", Want: sheet.Most(1000), Got: sample.Of(d.nanos["Arrive"]).Median, Unit: " ns"},
-		sheet.Goal{What: "allocations of it", Want: sheet.Most(0), Got: d.allocs["Arrive"]})
+		sheet.Goal{What: "all admission steps of a request in the node", Want: sheet.Most(1000), Got: sample.Of(d.nanos["Arrive"]).Median, Unit: " ns"},
+		sheet.Goal{What: "allocations of these", Want: sheet.Most(0), Got: d.allocs["Arrive"]})
 }
 
-const decisionsText = `One goroutine, 256 tenants in turn, all admitted; nanoseconds of wall time, which a busy machine stretches. The last line is two steps of the node that serves,
-both words of one request.`
+const decisionsText = `One goroutine, 256 tenants in turn, all admitted. The unit is nanoseconds of wall time, which are longer on a busy machine. The last row is two steps of the node,
+for both events of one request.`

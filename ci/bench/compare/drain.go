@@ -95,8 +95,8 @@ func (b *bench) reportDrain(ends map[string][]drained) {
 		rows = append(rows, []string{name, how[name], spread1(number(name, cut), ""), spread1(number(name, turned), ""), spread1(number(name, took), ""),
 			spread1(number(name, func(d drained) float64 { return d.served }), "")})
 	}
-	b.page.Sections = append(b.page.Sections, sheet.Section{Title: "Gateway: its end", Text: fmt.Sprintf(drainText, drainAt, keeping, working),
-		Head: []string{"who", "told by", "requests cut", "told 503", "ms until it had ended", "served in all"}, Rows: rows})
+	b.page.Sections = append(b.page.Sections, sheet.Section{Title: "Gateway: shutdown", Text: fmt.Sprintf(drainText, drainAt, keeping, working),
+		Head: []string{"server", "signal", "requests cut", "got 503", "ms until the process ended", "served in all"}, Rows: rows})
 	b.page.Goals = append(b.page.Goals,
 		sheet.Goal{What: "drain under load: requests that were cut, at most", Want: sheet.Most(0), Got: number("macronode", cut).Most},
 		sheet.Goal{What: "drain under load: from the signal to the end", Want: sheet.Most(working.Seconds()*1000 + 350), Got: number("macronode", took).Median, Unit: " ms"})
@@ -105,6 +105,6 @@ func (b *bench) reportDrain(ends map[string][]drained) {
 // how each is stopped without cutting requests.
 var how = map[string]string{"nginx": "`-s quit`: SIGQUIT", "HAProxy": "soft stop: SIGUSR1", "Caddy": "SIGTERM, as `caddy stop`", "ReverseProxy": "SIGTERM: `Server.Shutdown`", "macronode": "SIGTERM"}
 
-const drainText = `%d requests a second, due as above, over %d connections that are kept, for what the origin answers after %v; in the midst of it the gateway is told to end. A connection that is closed, or
-said to be, is made anew, until nobody listens. Cut is a request that was sent and got no whole answer: its client cannot know whether it was done. Who is told 503 knows, and goes elsewhere, as he does
-whom nobody lets in.`
+const drainText = `The load is %d requests a second, due as above, over %d keep-alive connections. The origin answers after %v. During the load the gateway gets the signal to shut down. If a connection is closed, or
+announced as closed, the client opens a new one, until the port is closed. A request is cut if it was sent and got no whole response: its client cannot know the outcome. A client that gets 503 knows the outcome and can use
+another server; so can one that cannot connect.`

@@ -155,15 +155,15 @@ func (f *fairness) report() {
 		rows = append(rows, []string{s.row, spread1(sample.Of(f.jain[s.row]), "")})
 	}
 	f.page.Sections = append(f.page.Sections, sheet.Section{Title: "Gateway: equal tenants", Text: fmt.Sprintf(equalsText, tenants, atOnce, short),
-		Head: []string{"who", "Jain's index"}, Rows: rows})
+		Head: []string{"server", "Jain's index"}, Rows: rows})
 	loud, quiet := f.loud, f.quiet
 	rows = [][]string{{"alone", cell(quiet, sample.P50), cell(quiet, sample.P99), ""},
 		{"beside the flood", cell(loud, sample.P50), cell(loud, sample.P99), spread1(share(f.served, f.asked), " %")}}
-	f.page.Sections = append(f.page.Sections, sheet.Section{Title: "Gateway: a flood of strangers", Text: fmt.Sprintf(floodText, pace, ownRate, long, 10*pace),
-		Head: []string{"the node's own", "p50 µs", "p99 µs", "served"}, Rows: rows})
+	f.page.Sections = append(f.page.Sections, sheet.Section{Title: "Gateway: a flood of requests without a key", Text: fmt.Sprintf(floodText, pace, ownRate, long, 10*pace),
+		Head: []string{"the class internal", "p50 µs", "p99 µs", "served"}, Rows: rows})
 	f.page.Goals = append(f.page.Goals,
 		sheet.Goal{What: "Jain's index over 16 equal tenants", Want: sheet.Least(0.99), Got: sample.Of(f.jain["macronode"]).Median},
-		sheet.Goal{What: "p99 of the class internal while strangers offer ten times the quota, against alone", Want: sheet.Most(1.2),
+		sheet.Goal{What: "p99 of the class internal while callers without a key offer ten times the quota, against alone", Want: sheet.Most(1.2),
 			Got: loud.Ratio(quiet, sample.P99).Median, Unit: "×"})
 }
 
@@ -176,9 +176,9 @@ func share(part, whole []float64) sample.Spread {
 	return sample.Of(all)
 }
 
-const equalsText = `%d tenants with a key each ask without a pause, four of them over 12 connections, four over 14, over 16, over 18; %d requests may be at the origin at once, which keeps each
-for %v. Jain's index of what they got is 1 where all got the same, and 0.98 where each gets by its connections. A turn in macronode is 64 KiB, that is a few small requests: it makes those
-equal who have more than that waiting; shorter turns, all. HAProxy has one queue for all who wait for a server, in the order in which they came; nginx and Caddy have none.`
+const equalsText = `%d tenants with a key each send requests without a pause: four of them over 12 connections, four over 14, four over 16 and four over 18. %d requests may be at the origin at once, which takes
+%v for each. Jain's index of the served requests is 1 if all tenants got the same, and 0.98 if each got a share by its connections. A turn in macronode is 64 KiB, which is a few small requests. It makes
+tenants equal if they have more than that waiting; shorter turns make all equal. HAProxy has one queue for a server, in the order of arrival. nginx and Caddy have none.`
 
-const floodText = `A quota of the instance of %d requests a second. The class internal asks %d times a second, at moments of a Poisson process, for what takes the origin %v; strangers offer %d a
-second beside it, of what takes no time. None of the peers has classes that share a quota.`
+const floodText = `The instance has a quota of %d requests a second. The class ¢internal¢ sends %d requests a second, at the moments of a Poisson process; each takes the origin %v. Callers without a key offer %d more
+requests a second, which take the origin no time. None of the other gateways has classes that share a quota.`

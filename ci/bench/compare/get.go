@@ -58,13 +58,18 @@ func (n *node) seq(ctx context.Context) (uint64, error) {
 
 // quiet waits until an idle node uses less than a tenth of a core: then its index is merged. It
 // returns the time that took, and gives up after a while.
-func (n *node) quiet(ctx context.Context) (time.Duration, error) {
+func (n *node) quiet(ctx context.Context) (time.Duration, error) { return quiet(ctx, n.cpu) }
+
+func (n *node) cpu() (time.Duration, error) { return gauge.CPU(n.pid()) }
+
+// quiet waits until servers without requests use less than a tenth of a core.
+func quiet(ctx context.Context, servers func() (time.Duration, error)) (time.Duration, error) {
 	const look = 300 * time.Millisecond
 	began := time.Now()
 	for {
-		before, err1 := gauge.CPU(n.pid())
+		before, err1 := servers()
 		whole := pause(ctx, look)
-		after, err2 := gauge.CPU(n.pid())
+		after, err2 := servers()
 		took := time.Since(began)
 		switch err := errors.Join(err1, err2); {
 		case err != nil || !whole:

@@ -61,7 +61,7 @@ func (b *bench) process(ctx context.Context) error {
 		}
 	}
 	b.page.Sections = append(b.page.Sections, sheet.Section{Title: "In process, without HTTP", Text: processText,
-		Head: []string{"callers", "who", "transfers/s", "p50 µs", "p99 µs", "CPU µs each", "ours is faster by", "takes more CPU by", "journal bytes each", "strangers"}, Rows: rows})
+		Head: []string{"callers", "system", "transfers/s", "p50 µs", "p99 µs", "CPU µs each", "ours is faster by", "takes more CPU by", "journal bytes each", "other load"}, Rows: rows})
 	against := func(what string, least float64, n int, other string) {
 		ours, theirs := runs[at("ours", n)], runs[at(other, n)]
 		b.page.Goals = append(b.page.Goals, sheet.Goal{What: what, Want: sheet.Least(least), Got: ours.Ratio(theirs, sample.Rate).Median,
@@ -75,14 +75,14 @@ func (b *bench) process(ctx context.Context) error {
 	return nil
 }
 
-const processText = `100,000 accounts; each caller pays from 16 of its own, to any account. CPU is that of the whole process, callers included.
+const processText = `There are 100,000 accounts. Each caller pays from 16 of its own, to any account. CPU is that of the whole process, including the callers.
 
-* **macronode**: desk, loop, node, journal with chain and fdatasync, second fold, rendered receipt, and the index of keys, refs, statements and
-  listings: all of the durable path but HTTP and its parsing.
-* **macronode without syncs**: the same with a journal whose sync does nothing: the ceiling that the disk leaves.
-* **pebble, synced**: under the locks of both accounts the key is looked up, three rows are read, and one batch writes two balances, the nonce and the
-  key with a receipt of 128 bytes; the batch is applied under the locks and its sync waited for without them, so that syncs are shared. Memtable 64 MiB, else as it comes.
-  It has no chain, no rendered receipt, no ceilings, no second fold, and neither statements nor listings.`
+* **macronode**: dispatcher, loop, node, journal with chain and fdatasync, a second state for reads, rendered receipt, and the index of keys, refs, statements and
+  lists. It is the whole durable path without HTTP and its parsing.
+* **macronode without syncs**: the same, but the sync of the journal does nothing: the limit without the disk.
+* **pebble, synced**: under the locks of both accounts the key is looked up and three rows are read. One batch writes two balances, the nonce and the
+  key with a receipt of 128 bytes. The batch is applied under the locks. The wait for its sync is without them, so that syncs are shared. The memtable has 64 MiB; other options have their defaults.
+  It has no chain, no rendered receipt, no ceilings, no second state, and neither statements nor lists.`
 
 // scale measures whether a commit costs more with more data.
 func (b *bench) scale(ctx context.Context) error {
@@ -108,7 +108,7 @@ func (b *bench) scale(ctx context.Context) error {
 		return []string{sheet.Count(n), cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.CPU), times(s.Ratio(one, sample.CPU)), percent(s)}
 	}
 	b.page.Sections = append(b.page.Sections, sheet.Section{Title: "Cost of a commit as the ledger grows", Text: scaleText,
-		Head: []string{"accounts and keys before", "commits/s", "p50 µs", "CPU µs each", "CPU against one account", "strangers"},
+		Head: []string{"accounts and keys before", "commits/s", "p50 µs", "CPU µs each", "CPU against one account", "other load"},
 		Rows: [][]string{row(1, one), row(b.many, many)}})
 	b.long(long)
 	b.page.Goals = append(b.page.Goals, sheet.Goal{What: fmt.Sprintf("CPU a commit at %s accounts, against one", sheet.Count(b.many)),
@@ -126,11 +126,11 @@ func (b *bench) long(s sample.Sample) {
 	half := len(parts) / 2
 	ratio := parts[half:].Spread(sample.CPU).Median / parts[:half].Spread(sample.CPU).Median
 	b.page.Sections = append(b.page.Sections, sheet.Section{Title: fmt.Sprintf("%s transfers in one go", sheet.Count(int(s.Counted))),
-		Text: fmt.Sprintf("256 callers, in process, durable; keys live for ten seconds, so that they come and go all the while. p99 of all %s µs, the longest %s µs.",
+		Text: fmt.Sprintf("256 callers, in process, durable; keys have a TTL of ten seconds, so that keys are added and evicted all the time. The p99 of all is %s µs, the maximum %s µs.",
 			sheet.Number(sample.P99(&s)), sheet.Number(float64(s.Max.Microseconds()))),
 		Head: []string{"tenth", "transfers/s", "CPU µs each"}, Rows: rows})
 	b.page.Goals = append(b.page.Goals, sheet.Goal{What: "CPU a transfer, second half of the long run against the first", Want: sheet.Most(1.15), Got: ratio, Unit: "×"})
 }
 
-const scaleText = `In process, 64 callers, durable. The operation is an issue, the only one that can be done with a single account; with many, each goes to any of them. Every account
-was paid before, under a key of its own that is still in the window. Both sides have the same code and each a ledger of just the room it wants.`
+const scaleText = `In process, 64 callers, durable. The operation is an issue, the only one that is possible with a single account; with many, each goes to any of them. Every account
+was paid before, under a key of its own that is still in the window. Both sides have the same code, and a ledger of just the size that they need.`

@@ -167,7 +167,7 @@ func (k *oldKeys) audit(ctx context.Context) error {
 	k.fact("bound that `macronode config check` states", mib(k.bound))
 	k.fact("index on disk, a movement", sheet.Number(float64(tables)/float64(k.old.paid))+" B")
 	k.fact("of it the key", sheet.Number(keys.Bytes/float64(k.old.paid))+" B")
-	k.page.Goals = append(k.page.Goals, sheet.Goal{What: fmt.Sprintf("resident at most with %s accounts and %s keys in their time, against the stated bound",
+	k.page.Goals = append(k.page.Goals, sheet.Goal{What: fmt.Sprintf("resident at most with %s accounts and %s keys within their TTL, against the stated bound",
 		sheet.Count(k.many), sheet.Count(k.bench.old)), Want: sheet.Most(1), Got: float64(most) / float64(k.bound), Unit: "×"})
 	return nil
 }
@@ -186,20 +186,20 @@ func (k *oldKeys) report() {
 	row := func(what string, s sample.Series) []string {
 		return []string{what, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU), times(s.Ratio(k.plain.loads, sample.CPU)), percent(s)}
 	}
-	rows := [][]string{row("transfers, all keys in the window", k.plain.loads), row("transfers, old keys in the index", k.old.loads), row("old keys asked again", k.again)}
+	rows := [][]string{row("transfers, all keys in the window", k.plain.loads), row("transfers, old keys in the index", k.old.loads), row("replays of old keys", k.again)}
 	text := strings.ReplaceAll(fmt.Sprintf(keysText, sheet.Count(k.many), sheet.Count(k.old.keys), sheet.Count(k.bench.old), sheet.Count(askAgain)), "¢", "`")
 	k.page.Sections = append(k.page.Sections,
 		sheet.Section{Title: "More keys than the window holds", Text: text, Rows: rows,
-			Head: []string{"64 clients", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "CPU against all in the window", "strangers"}},
-		sheet.Section{Title: fmt.Sprintf("A node with %s keys in their time", sheet.Count(k.bench.old)), Text: "The same node, once.",
+			Head: []string{"64 clients", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "CPU against all in the window", "other load"}},
+		sheet.Section{Title: fmt.Sprintf("A node with %s keys within their TTL", sheet.Count(k.bench.old)), Text: "The same node, once.",
 			Head: []string{"what", "is"}, Rows: k.facts})
 	k.page.Goals = append(k.page.Goals, sheet.Goal{What: "CPU a transfer with old keys in the index, against all keys in the window", Want: sheet.Most(1.5),
 		Got: k.old.loads.Ratio(k.plain.loads, sample.CPU).Median, Unit: "×"})
 }
 
-const keysText = `Two times ¢macronode serve¢ with %s accounts, by turns. All keys of the one are in its window. The other has a window of %s keys, and %s keys in their time, spread
-over 20 hours: all but half a window of them are in the index alone, so that each new key is looked for there before it is decided. Its journal was written directly, as a node writes
-it. Asked again are %s of the keys that are in the index alone, at random, and each answer must be the first one's bytes, as rendered when the journal was written.`
+const keysText = `Two processes of ¢macronode serve¢ with %s accounts take turns. The first has all keys in its window. The second has a window of %s keys, and %s keys within their TTL, spread
+over 20 hours. All but half a window of them are only in the index, so each new key is looked up there before the decision. Its journal was written directly, in the format of a node.
+The replays send %s of the keys that are only in the index, at random. Each response must have the bytes of the first one, as rendered when the journal was written.`
 
 func mib(n int64) string { return sheet.Number(float64(n)/(1<<20)) + " MiB" }
 

@@ -25,12 +25,9 @@ func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 		{What: "machine", Is: fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"), memory())},
 		{What: "system", Is: "Linux " + line(ctx, "uname", "-r") + ", " + disk + ", " + field("/etc/os-release", "PRETTY_NAME")},
 		{What: "macronode", Is: revision(ctx)},
-		{What: "Go", Is: runtime.Version() + ", garbage collector as it comes"},
+		{What: "Go", Is: runtime.Version() + ", garbage collector with default settings"},
 	}
-	if bin, err := cluster.Find(); err == nil {
-		all = append(all, sheet.Fact{What: "PostgreSQL", Is: line(ctx, filepath.Join(bin, "postgres"), "--version") +
-			"; fsync, synchronous_commit and full_page_writes on as they come; beside the defaults " + strings.Join(settings, ", ")})
-	}
+	all = append(all, postgresFacts(ctx)...)
 	for _, p := range [...]struct{ what, name, arg string }{{"nginx", "nginx", "-v"}, {"HAProxy", "haproxy", "-v"}, {"Caddy", "caddy", "version"}} {
 		if out, err := exec.CommandContext(ctx, p.name, p.arg).CombinedOutput(); err == nil {
 			reply, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
@@ -46,7 +43,35 @@ func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 		}
 		all = append(all, sheet.Fact{What: m.what, Is: m.module + " " + v})
 	}
-	return append(all, sheet.Fact{What: "this run", Is: fmt.Sprintf("rounds: %d; each turn %v, after %v that are not counted", b.rounds, b.time, b.warm)}), nil
+	return append(all, b.turns()), nil
+}
+
+// turns returns the rounds and their times.
+func (b *bench) turns() sheet.Fact {
+	return sheet.Fact{What: "this run", Is: fmt.Sprintf("rounds: %d; each turn %v, after %v that are not counted", b.rounds, b.time, b.warm)}
+}
+
+// postgresFacts returns the version and the settings of PostgreSQL, if it is there.
+func postgresFacts(ctx context.Context) []sheet.Fact {
+	bin, err := cluster.Find()
+	if err != nil {
+		return nil
+	}
+	return []sheet.Fact{{What: "PostgreSQL", Is: line(ctx, filepath.Join(bin, "postgres"), "--version") +
+		"; fsync, synchronous_commit and full_page_writes on by default; changed from the defaults: " + strings.Join(settings, ", ")}}
+}
+
+// hostFacts returns the machine, its system, and the version of macronode with that of Go.
+func (b *bench) hostFacts(ctx context.Context) ([]sheet.Fact, error) {
+	disk, err := fileSystem(b.work)
+	if err != nil {
+		return nil, err
+	}
+	return []sheet.Fact{
+		{What: "machine", Is: fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"), memory())},
+		{What: "system", Is: "Linux " + line(ctx, "uname", "-r") + ", " + disk + ", " + field("/etc/os-release", "PRETTY_NAME")},
+		{What: "macronode", Is: revision(ctx) + ", " + runtime.Version()},
+	}, nil
 }
 
 // fileSystem returns the file system of dir. In memory a sync does nothing, so the numbers would

@@ -46,7 +46,7 @@ type stage struct {
 func main() {
 	b := &bench{}
 	out := flag.String("out", "", "file that the page is written to")
-	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement, gateway, drain, objects; quick: short turns of the last two, to see that all works")
+	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement, gateway, drain, objects, usage; quick: short turns of the last two, to see that all works")
 	flag.StringVar(&b.bin, "bin", "", "directory of the programs")
 	flag.StringVar(&b.work, "work", "", "empty directory on the disk that is measured")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
@@ -77,22 +77,24 @@ func main() {
 
 func (b *bench) run(ctx context.Context, out, only string) error {
 	stages := []stage{{"transfers", b.transfers}, {"process", b.process}, {"scale", b.scale}, {"recovery", b.recovery}, {"memory", b.memory},
-		{"keys", b.keys}, {"statement", b.statement}, {"gateway", b.gateway}, {"drain", b.drain}, {"objects", b.objects}}
+		{"keys", b.keys}, {"statement", b.statement}, {"gateway", b.gateway}, {"drain", b.drain}, {"objects", b.objects}, {"usage", b.usage}}
 	var err error
-	facts := b.facts
-	if only == "objects" {
-		facts = b.objectFacts
+	// Stages with a page of their own, and its facts.
+	pages := map[string]func(context.Context) ([]sheet.Fact, error){"objects": b.objectFacts, "usage": b.usageFacts}
+	facts, alone := pages[only]
+	if !alone {
+		facts = b.facts
 	}
 	if b.page.Facts, err = facts(ctx); err != nil {
 		return err
 	}
 	var failed []error
 	for _, s := range stages {
-		if only == "" && s.name == "objects" { // it has a page of its own
+		if only == "" && pages[s.name] != nil {
 			continue
 		}
 		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
-			if only != "objects" {
+			if !alone {
 				b.page.Missing = append(b.page.Missing, s.name+": not asked for")
 			}
 			continue
@@ -140,7 +142,7 @@ func (b *bench) say(format string, args ...any) {
 func (b *bench) binary(name string) string { return filepath.Join(b.bin, name) }
 
 // config writes a node's configuration with additions for the journal. Its timeouts are long: the
-// load of the machine is not a failure of the journal.
+// load of the machine is not a failure of the journal. One tenant may have all permits, accounts and holdings: the load is that of one.
 func (b *bench) config(data string, accounts, keys int, ttl string, more ...string) (file string, err error) {
 	text := fmt.Sprintf(`data: %s
 listen:
@@ -150,15 +152,19 @@ wallet:
   limits:
     accounts: %d
     holdings: %d
+    tenant_accounts: %d
+    tenant_holdings: %d
   idempotency:
     ttl: %s
     keys: %d
+permits:
+  flow_share: 100
 log:
   level: warn
 journal:
   stall_threshold: 5s
   sync_timeout: 20s
-`, data, accounts, accounts, ttl, keys)
+`, data, accounts, accounts, accounts, accounts, ttl, keys)
 	for _, m := range more {
 		text += "  " + m + "\n"
 	}

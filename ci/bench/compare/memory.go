@@ -57,8 +57,8 @@ func (b *bench) memory(ctx context.Context) (err error) {
 	return nil
 }
 
-const memoryText = "`macronode serve` on a journal of %s accounts, each paid once; then 256 clients, until there are %s keys, as many as the window has room for. The table of accounts is full as well. " +
-	"Resident is what the kernel counts, Go's runtime, the connections, the index and a snapshot that is made meanwhile included."
+const memoryText = "`macronode serve` starts on a journal of %s accounts, each paid once. Then 256 clients send transfers until there are %s keys, which fill the window. The table of accounts is full too. " +
+	"Resident memory is what the kernel counts, with Go's runtime, the connections, the index and a snapshot that is made meanwhile."
 
 // bound returns the memory bound that the binary computes for a configuration, in bytes.
 func (b *bench) bound(ctx context.Context, config string) (int64, error) {

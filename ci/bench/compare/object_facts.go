@@ -6,7 +6,6 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strings"
 
 	"macronode/ci/bench/sheet"
@@ -14,14 +13,9 @@ import (
 
 // objectFacts returns the machine, the versions and the settings that the numbers of objects depend on.
 func (b *bench) objectFacts(ctx context.Context) ([]sheet.Fact, error) {
-	disk, err := fileSystem(b.work)
+	all, err := b.hostFacts(ctx)
 	if err != nil {
 		return nil, err
-	}
-	all := []sheet.Fact{
-		{What: "machine", Is: fmt.Sprintf("%d cores, %s, %s", runtime.NumCPU(), field("/proc/cpuinfo", "model name"), memory())},
-		{What: "system", Is: "Linux " + line(ctx, "uname", "-r") + ", " + disk + ", " + field("/etc/os-release", "PRETTY_NAME")},
-		{What: "macronode", Is: revision(ctx) + ", " + runtime.Version()},
 	}
 	for _, name := range [...]string{versity, rcloneS3} {
 		if at, err := objectPeer(ctx, name); err == nil {
@@ -33,7 +27,7 @@ func (b *bench) objectFacts(ctx context.Context) ([]sheet.Fact, error) {
 	if out, err := exec.CommandContext(ctx, "nginx", "-v").CombinedOutput(); err == nil {
 		all = append(all, sheet.Fact{What: nginxFiles, Is: strings.TrimSpace(string(out))})
 	}
-	return append(all, sheet.Fact{What: "this run", Is: fmt.Sprintf("rounds: %d; each turn %v, after %v that are not counted", b.rounds, b.time, b.warm)}), nil
+	return append(all, b.turns()), nil
 }
 
 // objectPeer returns the program of a peer.

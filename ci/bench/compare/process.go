@@ -129,20 +129,6 @@ func (n *node) ready(ctx context.Context) bool {
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }
 
-// peer is the service on PostgreSQL.
-type peer struct {
-	*program
-	http string
-}
-
-func (b *bench) peer(dsn, keyFile string) (*peer, error) {
-	p, at, err := spoken(exec.Command(b.binary("pgservice"), "-dsn", dsn, "-key-file", keyFile, "-conns", fmt.Sprint(b.pool)))
-	if err != nil {
-		return nil, err
-	}
-	return &peer{p, at}, nil
-}
-
 // watch starts measuring the machine's CPU. The returned function reports the share used by other
 // processes since then: all except this one, its children, and the servers, whose CPU time is
 // given.

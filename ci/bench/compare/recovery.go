@@ -98,8 +98,8 @@ func took(s *sample.Sample) float64  { return s.Took.Seconds() }
 func spent(s *sample.Sample) float64 { return s.CPU.Seconds() }
 
 const recoveryText = `A journal of %s frames, %s B each, in segments: %s accounts, an issue to each and then transfers, spread over 20 hours, each frame with one outcome. The window
-has room for %s keys; as a node does whose index has all, the frames forget what is more than %s of them. The files are in the page cache, and the
-index has all when the node starts. The snapshot was made by the same code that makes the node's own.`
+has room for %s keys. As in a node with a complete index, records of eviction leave at most %s of them. The files are in the page cache, and the
+index is complete when the node starts. The snapshot was made by the same code as in the node.`
 
 // repeated does something once a round.
 func (b *bench) repeated(do func(round int) (sample.Sample, error)) (all sample.Series, err error) {

@@ -19,16 +19,17 @@ import (
 // A kind is the form of the requests.
 type kind struct {
 	conns  int
-	items  int // transfers per request
-	spread int // accounts that a connection pays from, in turn
+	items  int  // transfers per request
+	spread int  // accounts that a connection pays from, in turn
+	random bool // ids of events are in no order
 }
 
 // singles have one transfer per request; batches pay from each account once.
-func singles(conns int) kind { return kind{conns, 1, 16} }
+func singles(conns int) kind { return kind{conns: conns, items: 1, spread: 16} }
 
 var (
 	clients = [...]int{1, 64, 256}
-	batches = kind{16, 50, 64}
+	batches = kind{conns: 16, items: 50, spread: 64}
 )
 
 // counted converts a sample of requests to one of transfers. Its times stay those of requests.
@@ -37,10 +38,6 @@ func (k kind) counted(s sample.Sample) sample.Sample {
 	s.All, s.Counted, s.Over = n*s.All, n*s.Counted, n*s.Over
 	return s
 }
-
-// settings of the cluster: room for the connections, memory for all data, and no checkpoint
-// during a round.
-var settings = []string{"shared_buffers=1GB", "max_connections=400", "max_wal_size=4GB", "checkpoint_timeout=30min"}
 
 // transfers measures single transfers and then batches, in turn: macronode over HTTP, the service
 // over PostgreSQL, and pgbench calling the same function directly.
@@ -99,11 +96,8 @@ func (t *transfers) accounts() int {
 }
 
 func (t *transfers) open(ctx context.Context) (err error) {
-	if t.cluster, err = cluster.Start(ctx, filepath.Join(t.work, "cluster"), settings...); err != nil {
+	if t.cluster, err = t.postgres(ctx, "cluster"); err != nil {
 		return err
-	}
-	if out, err := exec.CommandContext(ctx, t.binary("pgservice"), "-dsn", t.cluster.DSN(), "-install").CombinedOutput(); err != nil {
-		return fmt.Errorf("install the peer's tables: %w: %s", err, out)
 	}
 	fill := fmt.Sprintf("insert into account (name, asset, balance) select 'acct:' || lpad(i::text, 8, '0'), 'EUR/2', 1000000000 "+
 		"from generate_series(0, %d) i", t.accounts()-1)
@@ -179,19 +173,9 @@ func (t *transfers) load(ctx context.Context, addr string, k kind, servers func(
 }
 
 // database returns the CPU of PostgreSQL; both includes the service.
-func (t *transfers) database() (time.Duration, error) {
-	used, _, err := gauge.Family(t.cluster.PID())
-	return used, err
-}
+func (t *transfers) database() (time.Duration, error) { return databaseCPU(t.cluster) }
 
-func (t *transfers) both() (time.Duration, error) {
-	service, err := gauge.CPU(t.peer.pid())
-	if err != nil {
-		return 0, err
-	}
-	database, err := t.database()
-	return service + database, err
-}
+func (t *transfers) both() (time.Duration, error) { return t.peer.cpu(t.cluster) }
 
 // audit compares each ledger's totals with the counts.
 func (t *transfers) audit(ctx context.Context) error {
@@ -238,7 +222,7 @@ func (t *transfers) report() {
 		}
 	}
 	t.page.Sections = append(t.page.Sections, sheet.Section{Title: "Transfers over HTTP", Text: strings.ReplaceAll(fmt.Sprintf(transfersText, sheet.Count(t.accounts()), t.pool), "¢", "`"),
-		Head: []string{"clients", "who", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "ours is faster by", "takes more CPU by", "strangers"}, Rows: rows})
+		Head: []string{"clients", "server", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "ours is faster by", "takes more CPU by", "other load"}, Rows: rows})
 	most := func(what string, want float64, ours, other sample.Series, f sample.Figure) {
 		t.page.Goals = append(t.page.Goals, sheet.Goal{What: what, Want: sheet.Most(want), Got: ours.Ratio(other, f).Median, Unit: "×"})
 	}
@@ -257,31 +241,31 @@ func (t *transfers) reportBatches() {
 	}
 	t.page.Sections = append(t.page.Sections, sheet.Section{Title: fmt.Sprintf("Batches of %d transfers over HTTP", batches.items),
 		Text: strings.ReplaceAll(batchesText, "¢", "`"), Rows: rows,
-		Head: []string{"who", "transfers/s", "p50 µs of a batch", "p99 µs of a batch", "CPU µs a transfer", "ours is faster by", "takes more CPU by",
-			"ours is faster than its single transfers by", "strangers"}})
+		Head: []string{"server", "transfers/s", "p50 µs of a batch", "p99 µs of a batch", "CPU µs a transfer", "ours is faster by", "takes more CPU by",
+			"ours is faster than its single transfers by", "other load"}})
 	t.faster("transfers/s in batches of 50 over 16 connections: ours against the service over PostgreSQL", 4, t.ours[batches], t.service[batches])
 	t.faster("the same against bare pgbench", 4, t.ours[batches], t.pgbench[batches])
 	t.faster("the same against bare pgbench with one transfer a transaction, 64 clients", 30, t.ours[batches], t.pgbench[singles(64)])
 }
 
-const batchesText = `16 connections, in the same rounds as above; each batch is 50 transfers from 50 accounts of the connection's own to any, all or nothing. Each answer must have 50 receipts. Single transfers are those of
+const batchesText = `16 connections, in the same rounds as above. Each batch is atomic: 50 transfers from 50 accounts of the connection to any account. Each response must have 50 receipts. Single transfers are those of
 64 clients above.
 
-* **macronode**: ¢POST /v1/batch¢ with ¢"atomic": true¢, with its full contract. A batch is one frame; its answer has a receipt with its hash for each transfer.
+* **macronode**: ¢POST /v1/batch¢ with ¢"atomic": true¢, with all checks. A batch is one frame; its response has a receipt with its hash for each transfer.
 * **service over PostgreSQL**: the same request, strict checks and receipts; one round trip, one call of a PL/pgSQL function and one transaction: the key, all rows locked
-  in order, then each transfer's receipt and both balances. It does not say which transfer is refused. The same in five statements over all 50 at once took as much CPU.
+  in order, then the receipt and both balances of each transfer. It does not report which transfer is rejected. Five statements over all 50 at once took as much CPU.
 * **pgbench, same function**: ¢pgbench -M prepared -j 2¢ calls the function over the unix socket; it returns the receipts' numbers. The server makes up the arguments.`
 
-const transfersText = `One ¢POST /v1/transfer¢ a request, durable before the answer, over keep-alive HTTP/1.1 on loopback; each client sends its next request when the last is
-answered. One load generator, one thread, checks the status and the key of every answer; at the end both ledgers are held against what it counted. Accounts, amounts,
+const transfersText = `Each request is one ¢POST /v1/transfer¢, durable before the response, over keep-alive HTTP/1.1 on loopback. Each client sends its next request when the last one is
+answered. The load generator has one thread. It checks the status and the key of every response; at the end both ledgers are compared with its counts. Accounts, amounts,
 keys and memos are the same for all: each client pays from 16 accounts of its own to any of %s.
 
-* **macronode**: ¢macronode serve¢ with its full contract: API key, strict parsing, nonce, ceilings, idempotency window, double entry, hash chain, receipt with its
-  hash, second fold, fdatasync; beside it the index of keys, refs and statements, the audit file, snapshots, metrics.
+* **macronode**: ¢macronode serve¢ with all checks: API key, strict parsing, nonce, ceilings, idempotency window, double entry, hash chain, receipt with its
+  hash, a second state for reads, fdatasync. It also writes the index of keys, refs and statements, the audit file, snapshots and metrics.
 * **service over PostgreSQL**: Go's net/http and a pgx pool of %d connections over a unix socket, prepared statements; the same API key, the same checks of the body. A
-  transfer is one round trip, one call of a PL/pgSQL function and one transaction: key, nonce, both balances, receipt. It is spared what would cost it more: no hash
-  chain, numbers with gaps, no ceilings, 63-bit amounts, one row for an account's nonce and balance, no secondary index, nothing
-  of the statements, listings and audit that ours keeps meanwhile. Pools of 8 to 128 were tried; 64 was best.
+  transfer is one round trip, one call of a PL/pgSQL function and one transaction: key, nonce, both balances, receipt. It lacks what would cost more: it has no hash
+  chain, numbers with gaps, no ceilings, 63-bit amounts, one row for the nonce and the balance of an account, and no secondary index. It has none
+  of the statements, lists and audit lines that macronode writes meanwhile. Pools of 8 to 128 were tried; 64 was best.
 * **pgbench, same function**: ¢pgbench -M prepared -j 2¢ calls the function over the unix socket; percentiles are from its log.
 
-The time of a request is from its sending to the reading of its answer. *Strangers* is the share of the machine that processes took which are no part of this.`
+The time of a request is from its sending to the reading of its response. *Other load* is the share of the machine that other processes took.`

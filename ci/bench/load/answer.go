@@ -53,6 +53,9 @@ func (c *conn) answer() (size int, err error) {
 // for a batch, a receipt for each transfer; otherwise one for its key.
 func (c *conn) wrong(head, body []byte) string {
 	p := c.plan
+	if p.Events > 0 {
+		return p.wrongEvents(head, body)
+	}
 	switch {
 	case !bytes.HasPrefix(head, status):
 		return "with a refusal"

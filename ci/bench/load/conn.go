@@ -6,24 +6,31 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"macronode/ci/bench/socket"
 )
 
 // conn is one connection, with at most one request in flight.
 type conn struct {
 	plan  *Plan
 	fd    int
-	name  string // part of its idempotency keys
+	name  string // part of its idempotency keys, or of the ids of its events
 	turn  int    // requests so far
 	mine  int    // the first account that it pays from
-	dice  uint64 // picks the payees
+	dice  uint64 // for payees, and for random ids
 	head  []byte // of every request, up to the idempotency key
 	body  []byte
 	out   []byte
+	sent  int    // bytes of out that are written
+	full  bool   // the socket has no room for the rest of out
 	key   []byte // of the request in flight
 	again int    // the repeated request in flight
 	began time.Time
 	in    []byte
 	held  int // bytes in in
+
+	sockets *socket.Poll
+	number  int // in sockets
 }
 
 // stall is the longest time without any answer.
@@ -42,12 +49,16 @@ const (
 )
 
 func newConn(p *Plan, at int) conn {
-	c := conn{plan: p, name: fmt.Sprintf("%s-%d-", p.Salt, at), mine: p.First + at*p.Spread, dice: uint64(at)*0x9E3779B97F4A7C15 + 1,
+	c := conn{plan: p, number: at, name: fmt.Sprintf("%s-%d-", p.Salt, at), mine: p.First + at*p.Spread, dice: uint64(at)*0x9E3779B97F4A7C15 + 1,
 		again: at - p.Conns, out: make([]byte, 0, 1024), body: make([]byte, 0, 512), key: make([]byte, 0, 64), in: make([]byte, room)}
 	if p.Batch > 0 {
 		c.in = make([]byte, batchRoom)
 	}
-	c.head = p.head(c.head, p.path())
+	if p.Events > 0 {
+		c.head = p.eventsHead()
+	} else {
+		c.head = p.head(c.head, p.path())
+	}
 	return c
 }
 
@@ -73,6 +84,10 @@ func (p *Plan) head(to []byte, path string) []byte {
 func (c *conn) write(all int) {
 	if len(c.plan.Asks) > 0 {
 		c.repeat()
+		return
+	}
+	if c.plan.Events > 0 {
+		c.events()
 		return
 	}
 	c.body = c.body[:0]
@@ -118,16 +133,26 @@ func (c *conn) repeat() {
 
 func (c *conn) whole(head []byte) {
 	c.out = append(append(c.out[:0], head...), c.key...)
+	c.end()
+}
+
+// end adds the body, and its length as the last header.
+func (c *conn) end() {
 	c.out = strconv.AppendInt(append(c.out, "\r\nContent-Length: "...), int64(len(c.body)), 10)
 	c.out = append(append(c.out, "\r\n\r\n"...), c.body...)
 }
 
 // payee returns another account.
 func (c *conn) payee(payer int) int {
+	return (payer + 1 + int(c.roll()%uint64(c.plan.Accounts-1))) % c.plan.Accounts
+}
+
+// roll returns the next random number.
+func (c *conn) roll() uint64 {
 	c.dice ^= c.dice << 13
 	c.dice ^= c.dice >> 7
 	c.dice ^= c.dice << 17
-	return (payer + 1 + int(c.dice%uint64(c.plan.Accounts-1))) % c.plan.Accounts
+	return c.dice
 }
 
 // account appends the name of an account.
@@ -143,19 +168,32 @@ func account(to []byte, n int) []byte {
 // ask sends the next request.
 func (c *conn) ask(all int) error {
 	c.write(all)
-	c.began = time.Now()
-	n, err := syscall.Write(c.fd, c.out)
-	if err != nil {
+	c.began, c.sent = time.Now(), 0
+	return c.send()
+}
+
+// send writes the rest of the request, as much as the socket has room for.
+func (c *conn) send() error {
+	n, err := syscall.Write(c.fd, c.out[c.sent:])
+	if err != nil && !socket.Again(err) {
 		return fmt.Errorf("write: %w", err)
 	}
-	if n < len(c.out) {
-		return fmt.Errorf("write: %d of %d bytes went", n, len(c.out))
+	c.sent += max(0, n)
+	if full := c.sent < len(c.out); full != c.full {
+		c.full = full
+		return c.sockets.Watch(c.fd, c.number, full)
 	}
 	return nil
 }
 
-// read reads what is available; whole is true for a complete answer.
+// read reads what is available, after what is left to be sent; whole is true for a complete
+// answer.
 func (c *conn) read() (whole bool, err error) {
+	if c.full {
+		if err := c.send(); err != nil {
+			return false, err
+		}
+	}
 	n, err := syscall.Read(c.fd, c.in[c.held:])
 	switch {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):

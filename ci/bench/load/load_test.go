@@ -196,3 +196,65 @@ func TestWrongAnswersEndTheRun(t *testing.T) {
 		}
 	}
 }
+
+// eventServer counts the ids of events, and answers as told.
+type eventServer struct {
+	mu    sync.Mutex
+	ids   map[string]bool
+	sets  map[string]bool // of labels
+	wrong string
+	tell  func(events int) (status int, body string)
+}
+
+func (e *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	time.Sleep(time.Millisecond) // a large request does not fit into the socket at once
+	var all []struct {
+		SpecVersion, Type, Source, ID string
+		Data                          struct {
+			Dimension string
+			Value     int
+			Labels    map[string]string
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&all); err != nil || r.URL.Path != "/v1/usage-events" || r.Header.Get("Authorization") != "Bearer secret" ||
+		r.Header.Get("Content-Type") != "application/cloudevents-batch+json" {
+		e.wrong = fmt.Sprintf("%s, %v: %v", r.URL.Path, r.Header, err)
+	}
+	for _, one := range all {
+		if e.ids[one.ID] || one.SpecVersion != "1.0" || one.Type == "" || one.Source == "" || one.Data.Dimension != "requests" || one.Data.Value != 1 {
+			e.wrong = fmt.Sprintf("%+v", one)
+		}
+		e.ids[one.ID], e.sets[fmt.Sprint(one.Data.Labels)] = true, true
+	}
+	status, body := e.tell(len(all))
+	w.WriteHeader(status)
+	_, _ = fmt.Fprint(w, body) // the client reports an error
+}
+
+// TestEvents: ids are new, labels are few, and all events must be recorded.
+func TestEvents(t *testing.T) {
+	recorded := func(n int) (int, string) { return 202, fmt.Sprintf(`{"recorded":%d,"duplicate":0,"late":0}`, n) }
+	for rule, c := range map[string]struct {
+		tell func(int) (int, string)
+		good bool
+	}{
+		"recorded":          {recorded, true},
+		"a duplicate":       {func(n int) (int, string) { return 202, fmt.Sprintf(`{"recorded":%d,"duplicate":1,"late":0}`, n-1) }, false},
+		"one less":          {func(n int) (int, string) { return recorded(n - 1) }, false},
+		"a refusal":         {func(int) (int, string) { return 429, `{}` }, false},
+		"an unusual status": {func(n int) (int, string) { _, body := recorded(n); return 200, body }, false},
+	} {
+		e := &eventServer{ids: map[string]bool{}, sets: map[string]bool{}, tell: c.tell}
+		s := httptest.NewServer(e)
+		r, err := drive(&Plan{Addr: netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://")), Key: "secret", Salt: "t", Accounts: 40, Spread: 1, Conns: 4, Count: 20, Events: 1000, Random: rule == "recorded"})
+		s.Close()
+		if e.wrong != "" {
+			t.Fatal(e.wrong)
+		}
+		if c.good != (err == nil) || c.good && (r.All != 20 || len(e.ids) != 20_000 || len(e.sets) != 8) {
+			t.Errorf("%s: %+v, %d ids, %d sets of labels, %v", rule, r, len(e.ids), len(e.sets), err)
+		}
+	}
+}

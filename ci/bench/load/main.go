@@ -1,8 +1,9 @@
-// load makes transfers (or issues, or batches of transfers) over HTTP/1.1, or repeats earlier
-// requests; each connection sends the next one after its answer. It is one thread over epoll with
-// hand-written requests, so that it uses little of the measured machine. Every answer must be 200
-// with the key of its request, a batch with all its receipts, and a repeated request must have
-// the same answer; otherwise the run ends. It prints a sample on standard output.
+// load makes transfers (or issues, or batches of transfers, or of usage events) over HTTP/1.1, or
+// repeats earlier requests; each connection sends the next one after its answer. It is one thread
+// over epoll with hand-written requests, so that it uses little of the measured machine. Every
+// answer must be 200 with the key of its request, a batch with all its receipts, and a repeated
+// request must have the same answer; events must be 202, all of them recorded; otherwise the run
+// ends. It prints a sample on standard output.
 //
 //	connection: write request ─► epoll ─► read answer ─► check, count ─► next request
 package main
@@ -33,6 +34,8 @@ type Plan struct {
 	Salt     string    // makes idempotency keys unique
 	Issue    bool      // makes issues to each of Accounts instead of transfers
 	Batch    int       // transfers of one atomic request; 0: single transfers
+	Events   int       // usage events of one request, instead of a transfer
+	Random   bool      // ids of events begin with random digits; otherwise those of a connection are in order
 	Asks     []ask.Ask // repeated instead of transfers
 	Accounts int       // number of accounts
 	First    int       // the first payer
@@ -57,6 +60,8 @@ func run() error {
 	flag.StringVar(&p.Salt, "salt", "s", "makes idempotency keys new")
 	flag.BoolVar(&p.Issue, "issue", false, "issue to each account once, in place of transfers")
 	flag.IntVar(&p.Batch, "batch", 0, "transfers of one request, all or nothing, in place of one")
+	flag.IntVar(&p.Events, "events", 0, "usage events of one request, in place of a transfer")
+	flag.BoolVar(&p.Random, "random", false, "ids of events begin with random digits")
 	asks := flag.String("asks", "", "file of what was answered before, asked again in place of transfers")
 	flag.IntVar(&p.Accounts, "accounts", 100_000, "accounts there are")
 	flag.IntVar(&p.First, "first", 0, "first account that pays")

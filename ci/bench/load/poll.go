@@ -22,6 +22,7 @@ func newPoll(p *Plan) (*poll, error) {
 	l := &poll{sockets: sockets}
 	for i := range p.Conns {
 		c := newConn(p, i)
+		c.sockets = sockets
 		if c.fd, err = dial(p); err != nil {
 			l.close()
 			return nil, fmt.Errorf("connection %d of %d: %w", i+1, p.Conns, err)

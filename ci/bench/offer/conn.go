@@ -94,7 +94,7 @@ func (c *conn) happens() error {
 			c.seen.Barred++
 			return nil
 		}
-		if err := c.poll.Connected(c.fd, c.number); err != nil {
+		if err := c.poll.Watch(c.fd, c.number, false); err != nil {
 			return err
 		}
 		return c.rest()

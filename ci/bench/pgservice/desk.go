@@ -58,6 +58,7 @@ func (d *desk) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/transfer", d.transfer)
 	mux.HandleFunc("POST /v1/batch", d.batch)
+	mux.HandleFunc("POST /v1/usage-events", d.events)
 	return mux
 }
 

@@ -1,9 +1,8 @@
 // pgservice is the compared service on PostgreSQL: POST /v1/transfer with macronode's API, and
 // POST /v1/batch for atomic batches. It uses one function call, one round trip and one
 // transaction, and omits what would cost more: the hash chain, gapless numbers, daily limits,
-// amounts over 63 bits.
-//
-// numbers, ceilings a day, amounts beyond 63 bits.
+// amounts over 63 bits. POST /v1/usage-events inserts a batch of events with one statement; it
+// sums nothing, and seals nothing.
 //
 //	request ─► checks, the same as ours ─► select transfer(…) ─► commit, fsync ─► receipt
 package main

@@ -155,3 +155,14 @@ begin
 	end loop;
 	return row(6, false, stamp, seqs)::batched;
 end $$;
+
+-- Usage events are rows, which a query sums. The primary key is the only index.
+create table usage_event (
+	source    text        not null,
+	id        text        not null,
+	at        timestamptz not null,
+	dimension text        not null,
+	labels    text        not null,
+	value     bigint      not null,
+	primary key (source, id)
+);

@@ -136,11 +136,12 @@ func table(b *strings.Builder, head []string, rows [][]string) {
 const head = `# Performance
 
 Written by ` + "`ci/bench/run`" + `, which measures macronode and its peers in one run on one machine, by turns: A B C, A B C, … A number is the median of
-the rounds, with the least and the most behind it; a ratio is taken within each round first, so that what the machine does to
-both falls out. Differences below 15 % mean nothing, and absolute numbers compare only within the run.
+the rounds, with the least and the most in parentheses. A ratio is taken within each round first, so that the influence of the machine on
+both cancels out. Differences below 15 % mean nothing, and absolute numbers compare only within the run.
 
-Load and servers share the machine: requests a second say what is left for both, CPU a request says what one costs. That is user
-and system time of the server's processes, divided by all answers; for PostgreSQL it is the postmaster with all its children, and
-the service in front of it; for nginx the master with its workers.
+Load generator and servers share the machine. Requests per second therefore depend on both; CPU per request is the cost of one request. That is
+user and system time of the processes of the server, divided by all responses. For PostgreSQL it is the postmaster with all its children, and
+the service in front of it;
+for nginx it is the master with its workers.
 
 `

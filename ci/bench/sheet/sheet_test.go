@@ -38,11 +38,11 @@ func TestPageShowsMissedGoals(t *testing.T) {
 		Facts:    []sheet.Fact{{"machine", "2 cores"}},
 		Goals:    []sheet.Goal{{"fast", sheet.Least(5), 4, "×", 6}, {"short", sheet.Most(2), 1, " s", 0}},
 		Missing:  []string{"memory: no\nbinary"},
-		Sections: []sheet.Section{{"Transfers", "One each.", []string{"who", "rate"}, [][]string{{"ours", "1"}}}},
+		Sections: []sheet.Section{{"Transfers", "One each.", []string{"server", "rate"}, [][]string{{"ours", "1"}}}},
 	}).String()
 	at := 0
 	for _, want := range []string{"# Performance", "| machine | 2 cores |", "## Goals", "| fast | ≥ 5.00× | 4.00× | **missed** | 6.00× |",
-		"| short | ≤ 2.00 s | 1.00 s | met |  |", "* memory: no binary\n", "## Transfers", "| who | rate |\n|---|---|\n| ours | 1 |"} {
+		"| short | ≤ 2.00 s | 1.00 s | met |  |", "* memory: no binary\n", "## Transfers", "| server | rate |\n|---|---|\n| ours | 1 |"} {
 		i := strings.Index(page[at:], want)
 		if i < 0 {
 			t.Fatalf("%q is not behind\n%s\nin\n%s", want, page[:at], page[at:])

@@ -30,14 +30,14 @@ func (p *Poll) Add(fd, number int, connecting bool) error {
 	return p.set(syscall.EPOLL_CTL_ADD, fd, number, connecting)
 }
 
-// Connected stops waiting for fd to be connected.
-func (p *Poll) Connected(fd, number int) error {
-	return p.set(syscall.EPOLL_CTL_MOD, fd, number, false)
+// Watch changes what is waited for: until fd can be read, or also until it can be written.
+func (p *Poll) Watch(fd, number int, writing bool) error {
+	return p.set(syscall.EPOLL_CTL_MOD, fd, number, writing)
 }
 
-func (p *Poll) set(how, fd, number int, connecting bool) error {
+func (p *Poll) set(how, fd, number int, writing bool) error {
 	e := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(number)}
-	if connecting {
+	if writing {
 		e.Events |= syscall.EPOLLOUT
 	}
 	if err := syscall.EpollCtl(p.fd, how, fd, &e); err != nil {

@@ -3,7 +3,7 @@
 //
 //	          ┌──── timeout, or the client disconnected ───────────┐
 //	Arrive ─► queued ──Next──► out ──Settle──────────────────────► free
-//	                            └── kept too long ─► lost ─Settle─► free
+//	                            └── kept too long, gave way, or its key ended ─► lost ─Settle─► free
 //
 // There is one row for each slot of the dispatcher, so that a later event of a request finds its row, and
 // an event for an earlier use of the slot changes nothing.
@@ -30,6 +30,7 @@ type Limits struct {
 	Weights [types.NumClasses]uint64
 	Least   uint64        // minimum cost of a request, in bytes
 	Wait    time.Duration // maximum time in a queue
+	GiveWay time.Duration // age at which a request without a key gives way to one of a peer without a permit; 0: never
 	Grace   time.Duration // time after the deadline of a request before its permit is revoked
 	Routes  []int         // requests of each route, queued and at work; 0: no limit
 }
@@ -53,8 +54,10 @@ type row struct {
 	facet    types.Facet
 	route    uint16
 	flow     types.Flow
+	key      types.KeyID // API key; 0: none
+	keyEnded bool
 	cost     uint64
-	since    types.Instant // arrival
+	since    types.Instant // arrival; with a permit, when it got that
 	end      types.Instant // deadline of the caller, or end of the permit
 	patience time.Duration
 	until    types.Instant // when it is due
@@ -87,7 +90,7 @@ type plain struct {
 	limits Limits
 	passed bool // a part was granted last
 	turn   types.Facet
-	taken  uint64 // revoked permits
+	taken  uint64 // permits that were kept for too long
 }
 
 // New returns an Admit without requests.
@@ -127,7 +130,7 @@ func (a *Admit) Would(in *event.Admit) error {
 	if err := a.queues[in.Facet].Would(in.Flow()); err != nil {
 		return err
 	}
-	if !a.leavesRoom(in) {
+	if !a.leavesRoom(in) || !a.leavesPlaces(in) {
 		return drr.ErrFlow
 	}
 	return nil
@@ -148,7 +151,7 @@ func (a *Admit) Arrive(now types.Instant, in *event.Admit) {
 	place := in.Ticket.Slot()
 	r := &a.rows[place]
 	types.Assert(r.state == free, "admission: a slot that is in use")
-	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: in.Flow(), cost: a.cost(in),
+	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: in.Flow(), key: in.Key, cost: a.cost(in),
 		since: now, patience: in.TimeLeft, end: now.Add(max(in.TimeLeft, in.PermitFor)), until: now.Add(min(a.limits.Wait, in.TimeLeft/4))}
 	err := a.queues[in.Facet].Offer(r.flow, place, r.cost)
 	types.Assert(err == nil, "admission: queued what would be refused")
@@ -170,18 +173,24 @@ func (a *Admit) Ripe() bool {
 
 // Next grants a permit to the next request, if Ripe. The facets take turns.
 func (a *Admit) Next(now types.Instant) (t types.Ticket, waited time.Duration) {
-	types.Assert(a.Ripe(), "admission: nobody may go")
+	types.Assert(a.Ripe(), "admission: no request may go")
 	for !a.queues[a.turn].Ready() {
 		a.turn = (a.turn + 1) % types.NumFacets
 	}
 	f := a.turn
 	a.turn = (a.turn + 1) % types.NumFacets
 	place, _ := a.queues[f].Next()
+	return a.rows[place].ticket, a.grant(now, place)
+}
+
+// grant gives a permit, which its queue counts already, to a row.
+func (a *Admit) grant(now types.Instant, place uint32) (waited time.Duration) {
 	r := &a.rows[place]
-	r.state = out
+	waited = time.Duration(now - r.since)
+	r.state, r.since = out, now
 	a.passed = false
 	a.due(place)
-	return r.ticket, time.Duration(now - r.since)
+	return waited
 }
 
 // Settle ends a request and frees its permit or its place in a queue; its flow is charged by the actual
@@ -216,10 +225,19 @@ func (a *Admit) leave(r *row) {
 	}
 }
 
+// An Expired is a request whose time is over, for what.
+type Expired struct {
+	Ticket types.Ticket
+	What   Over
+	Waited time.Duration // in the queue
+	Bytes  uint64        // of the part of its bodies that goes on or is dropped; with TookOver, of the dropped part of Loser, or 0
+	Loser  types.Ticket  // with TookOver: the request whose permit Ticket has now
+}
+
 // Overdue ends the wait of one request that has waited for too long, for a permit or with a part of its
-// bodies; false if there is none. It also revokes permits that were kept for too long; those requests are
-// still to be settled.
-func (a *Admit) Overdue(now types.Instant) (t types.Ticket, what Over, waited time.Duration, bytes uint64, ok bool) {
+// bodies; false if there is none. If paced is not set, a request whose wait is over may take the permit of another one. Overdue also
+// revokes permits that were kept for too long; those requests are still to be settled.
+func (a *Admit) Overdue(now types.Instant, paced bool) (e Expired, ok bool) {
 	for len(a.dues) > 0 {
 		place := a.dues[0]
 		r := &a.rows[place]
@@ -227,17 +245,21 @@ func (a *Admit) Overdue(now types.Instant) (t types.Ticket, what Over, waited ti
 			break
 		}
 		if r.state == queued {
+			if a.waitsOn(now, place) {
+				continue
+			}
+			if from, takes := a.takesOver(now, place); takes && !paced {
+				return a.takeOver(now, place, from), true
+			}
 			a.unlist(place)
 			a.queues[r.facet].Drop(place)
 			a.leave(r)
-			return r.ticket, Waited, time.Duration(now - r.since), 0, true
+			return Expired{Ticket: r.ticket, What: Waited, Waited: time.Duration(now - r.since)}, true
 		}
 		was := r.part
 		a.drop(place)
 		if kept := r.end.Add(a.limits.Grace); kept <= now {
-			a.unlist(place)
-			r.state = lost
-			a.queues[r.facet].Return(r.flow)
+			a.revoke(place)
 			a.taken++
 			if was.state == paused {
 				was.state = lined // it is not granted
@@ -246,10 +268,18 @@ func (a *Admit) Overdue(now types.Instant) (t types.Ticket, what Over, waited ti
 			a.due(place)
 		}
 		if was.state != nothing {
-			return r.ticket, Over(was.state), 0, was.bytes, true
+			return Expired{Ticket: r.ticket, What: Over(was.state), Bytes: was.bytes}, true
 		}
 	}
-	return 0, 0, 0, 0, false
+	return e, false
+}
+
+// revoke takes the permit of a row whose part was dropped.
+func (a *Admit) revoke(place uint32) {
+	r := &a.rows[place]
+	a.unlist(place)
+	r.state = lost
+	a.queues[r.facet].Return(r.flow)
 }
 
 // Due returns when Overdue has something to do.
@@ -297,7 +327,7 @@ func (a *Admit) Ahead(in *event.Admit) int  { return a.queues[in.Facet].Ahead(in
 func (a *Admit) Alone(in *event.Admit) bool { return a.queues[in.Facet].Waits(in.Flow()) == 0 }
 
 // Out returns the permits of a facet that are in use, Queued the queued requests of a class, Saved the deficit
-// of a class, and Taken the number of revoked permits.
+// of a class, and Taken the number of permits that were revoked because they were kept for too long.
 func (a *Admit) Out(f types.Facet) int                     { return a.queues[f].InUse() }
 func (a *Admit) Saved(f types.Facet, c types.Class) uint64 { return a.queues[f].Saved(c) }
 func (a *Admit) Queued(f types.Facet, c types.Class) int   { return a.queues[f].Of(c) }

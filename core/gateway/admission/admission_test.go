@@ -3,6 +3,7 @@ package admission_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"macronode/core/gateway/admission"
 	"macronode/core/gateway/drr"
 	"macronode/core/types"
-	twin "macronode/models/admission"
+	model "macronode/models/admission"
 )
 
 const quantum = 1000
@@ -61,14 +62,24 @@ func TestShares(t *testing.T) {
 	playWith(t, "testdata/shares", l)
 }
 
-// TestAnonymousStreams: the permits for requests that last that a caller without a key leaves to others.
-func TestAnonymousStreams(t *testing.T) {
+// TestStreamsLeaveRoom: the permits for requests that last that a tenant or peer leaves to others.
+func TestStreamsLeaveRoom(t *testing.T) {
 	l := limits()
 	l.Places = 30
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: 10, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4, ClassPermits: [types.NumClasses]int{10, 9, 5}, FlowPermits: 4}
 	}
-	playWith(t, "testdata/anonymous_streams", l)
+	playWith(t, "testdata/streams_leave_room", l)
+}
+
+// TestGiveWay: a peer without a permit takes the permit of a request that lasts, of the peer that holds the most.
+func TestGiveWay(t *testing.T) {
+	l := limits()
+	l.Places, l.GiveWay = 30, 100*time.Millisecond
+	for f := range l.Facets {
+		l.Facets[f] = admission.Facet{Permits: 10, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 3, ClassPermits: [types.NumClasses]int{10, 9, 5}, FlowPermits: 3}
+	}
+	playWith(t, "testdata/give_way", l)
 }
 
 // TestStream: reservations, and their turns.
@@ -81,7 +92,7 @@ func play(t *testing.T, path string) {
 
 func playWith(t *testing.T, path string, l admission.Limits) {
 	t.Helper()
-	a, now := admission.New(l, 1), types.Instant(0)
+	a, now, paced := admission.New(l, 1), types.Instant(0), false
 	facets := map[string]types.Facet{"wallet": types.FacetWallet, "query": types.FacetQuery, "streams": types.Streams}
 	transcript.Play(t, path, func(w []string) string {
 		number := func(i int) uint64 {
@@ -126,19 +137,23 @@ func playWith(t *testing.T, path string, l admission.Limits) {
 			}
 			now = now.Add(d)
 			for {
-				late, what, waited, bytes, ok := a.Overdue(now)
+				e, ok := a.Overdue(now, paced)
 				if !ok {
 					break
 				}
-				switch what {
+				switch e.What {
 				case admission.Waited:
-					fmt.Fprintf(&out, "slot %d is late, after %v\n", late.Slot(), waited)
+					fmt.Fprintf(&out, "slot %d is late, after %v\n", e.Ticket.Slot(), e.Waited)
 				case admission.Paused:
-					fmt.Fprintf(&out, "slot %d may go on with %d\n", late.Slot(), bytes)
+					fmt.Fprintf(&out, "slot %d may go on with %d\n", e.Ticket.Slot(), e.Bytes)
 				case admission.Lined:
-					fmt.Fprintf(&out, "slot %d will not go on with %d\n", late.Slot(), bytes)
+					fmt.Fprintf(&out, "slot %d will not go on with %d\n", e.Ticket.Slot(), e.Bytes)
+				case admission.TookOver:
+					fmt.Fprintf(&out, "slot %d takes the permit of slot %d after %v, and drops %d\n", e.Ticket.Slot(), e.Loser.Slot(), e.Waited, e.Bytes)
 				}
 			}
+		case "pace": // on or off: whether the instance quota holds requests back
+			paced = w[1] == "on"
 		case "pause", "line": // slot use bytes, for how long
 			d, err := time.ParseDuration(w[4])
 			ticket := types.NewTicket(uint32(number(1)), uint32(number(2)))
@@ -183,12 +198,13 @@ func playWith(t *testing.T, path string, l admission.Limits) {
 
 // TestMatchesModel makes random calls to admission and to its model.
 func TestMatchesModel(t *testing.T) {
-	corners := []string{"waited", "paused", "lined", "passed"}
+	corners := []string{"waited", "paused", "lined", "passed", "took over", "key ended: queued", "key ended: out", "key ended: lost", "key ended: a part"}
 	saw := map[string]int{}
 	agree := func(t *rapid.T) {
 		l := limits()
 		l.Weights[types.ClassAnon] = rapid.Uint64Range(0, 1).Draw(t, "weight")
-		m := twin.Admission{Permits: 2, Queue: 4, Flow: 2, Class: [types.NumClasses]int{3, 3, 3}, Routes: l.Routes, Wait: l.Wait, Grace: l.Grace}
+		l.GiveWay = time.Duration(rapid.SampledFrom([]int{0, 30}).Draw(t, "give way")) * time.Millisecond
+		m := model.Admission{GiveWay: l.GiveWay, Permits: 2, Queue: 4, Flow: 2, Class: [types.NumClasses]int{3, 3, 3}, Routes: l.Routes, Wait: l.Wait, Grace: l.Grace}
 		permitShares(t, &m, &l)
 		a, spare, now := admission.New(l, 1), admission.New(limits(), 2), types.Instant(0)
 		for c, w := range l.Weights {
@@ -203,35 +219,41 @@ func TestMatchesModel(t *testing.T) {
 			}
 			return false
 		}
-		arrive := func(t *rapid.T) {
+		enter := func(t *rapid.T, e event.Admit) {
 			slot := rapid.Uint32Range(0, uint32(l.Places)-1).Draw(t, "slot")
 			if in(slot) {
 				return
 			}
-			e := event.Admit{Ticket: types.NewTicket(slot, uint32(len(used)+1)), Facet: rapid.SampledFrom([]types.Facet{types.FacetWallet, types.Streams}).Draw(t, "facet"),
-				Class: types.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 3).Draw(t, "route")),
-				DeclaredBytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), TimeLeft: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond,
-				PermitFor: time.Duration(rapid.SampledFrom([]int{0, 0, 5000}).Draw(t, "keeps")) * time.Millisecond}
-			g := twin.Request{Ticket: e.Ticket, Facet: e.Facet, Route: int(e.Route), Flow: types.Flow{Class: e.Class}}
+			e.Ticket = types.NewTicket(slot, uint32(len(used)+1))
+			g := model.Request{Ticket: e.Ticket, Facet: e.Facet, Route: int(e.Route), Flow: types.Flow{Class: e.Class, ID: uint64(e.Tenant)}}
 			if e.Class == types.ClassAnon {
-				e.Peer[7] = byte(rapid.IntRange(1, 2).Draw(t, "peer"))
 				g.Flow.ID = uint64(e.Peer[7])
-			} else {
-				e.Tenant, e.Key = types.Tenant(rapid.IntRange(1, 2).Draw(t, "tenant")), 5
-				g.Flow.ID = uint64(e.Tenant)
 			}
+			g.Key = e.Key
 			used[e.Ticket] = true
 			if alone := m.Waits(g.Facet, g.Flow) == 0; a.Alone(&e) != alone {
-				t.Fatalf("%+v alone: %v, the twin says %v", e, !alone, alone)
+				t.Fatalf("%+v alone: %v, the model has %v", e, !alone, alone)
 			}
 			err := a.Would(&e)
 			if want := m.Would(g); name(err) != want {
-				t.Fatalf("%+v: %v, the twin says %q", e, err, want)
+				t.Fatalf("%+v: %v, the model has %q", e, err, want)
 			}
 			if err == nil {
 				a.Arrive(now, &e)
 				m.Arrive(now, g, e.TimeLeft, e.PermitFor)
 			}
+		}
+		arrive := func(t *rapid.T) {
+			e := event.Admit{Facet: rapid.SampledFrom([]types.Facet{types.FacetWallet, types.Streams}).Draw(t, "facet"),
+				Class: types.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 3).Draw(t, "route")),
+				DeclaredBytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), TimeLeft: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond,
+				PermitFor: time.Duration(rapid.SampledFrom([]int{0, 0, 5000}).Draw(t, "keeps")) * time.Millisecond}
+			if e.Class == types.ClassAnon {
+				e.Peer[7] = byte(rapid.IntRange(1, 2).Draw(t, "peer"))
+			} else {
+				e.Tenant, e.Key = types.Tenant(rapid.IntRange(1, 2).Draw(t, "tenant")), types.KeyID(rapid.IntRange(5, 6).Draw(t, "key"))
+			}
+			enter(t, e)
 		}
 		next := func(t *rapid.T) {
 			if !a.Ripe() {
@@ -244,8 +266,8 @@ func TestMatchesModel(t *testing.T) {
 			if !m.May(ticket) || !m.Turn(ticket) {
 				t.Fatalf("%v goes, who may not", ticket)
 			}
-			if since := m.Go(ticket); waited != time.Duration(now)+since {
-				t.Fatalf("%v waited %v", ticket, waited)
+			if want := m.Go(now, ticket); waited != want {
+				t.Fatalf("%v waited %v, the model says %v", ticket, waited, want)
 			}
 		}
 		part := func(t *rapid.T) { // of a request in progress: it waits for its quota, or for its turn
@@ -267,11 +289,19 @@ func TestMatchesModel(t *testing.T) {
 		settle := func(t *rapid.T, ticket types.Ticket, bytes uint64) {
 			ended, worked := a.Settle(ticket, bytes)
 			if e, w := m.Settle(ticket); ended != e || worked != w {
-				t.Fatalf("%v ended: %v, worked: %v; the twin says %v, %v", ticket, ended, worked, e, w)
+				t.Fatalf("%v ended: %v, worked: %v; the model has %v, %v", ticket, ended, worked, e, w)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": arrive, "arrive again": arrive, "arrive more": arrive, "next": next,
+			"crowd": func(t *rapid.T) { // one peer may get all permits, and others come after it
+				for n := range byte(4) {
+					e := event.Admit{Facet: types.FacetWallet, Class: types.ClassAnon, TimeLeft: time.Second}
+					e.Peer[7] = 1 + n/2
+					enter(t, e)
+					next(t)
+				}
+			},
 			"settle": func(t *rapid.T) { // also twice, and of an earlier use
 				if len(used) > 0 {
 					ticket := types.NewTicket(rapid.Uint32Range(0, uint32(l.Places)-1).Draw(t, "slot"), rapid.Uint32Range(1, uint32(len(used))).Draw(t, "use"))
@@ -302,14 +332,15 @@ func TestMatchesModel(t *testing.T) {
 			"time": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 800).Draw(t, "ms")) * time.Millisecond)
 				for {
-					ticket, over, _, bytes, ok := a.Overdue(now)
+					paced := rapid.IntRange(0, 3).Draw(t, "paced") == 3
+					e, ok := a.Overdue(now, paced)
 					what := ""
 					if ok {
-						what = [...]string{"waited", "paused", "lined"}[over]
+						what = [...]string{"waited", "paused", "lined", "took over"}[e.What]
 					}
-					want, wants, many := m.Overdue(now)
-					if ticket != want || what != wants || bytes != many {
-						t.Fatalf("overdue: %v %q %d, the twin says %v %q %d", ticket, what, bytes, want, wants, many)
+					want, wants, many, loser := m.Overdue(now, paced)
+					if e.Ticket != want || what != wants || e.Bytes != many || e.Loser != loser {
+						t.Fatalf("overdue: %+v %q, the model says %v %q %d %v", e, what, want, wants, many, loser)
 					}
 					if !ok {
 						break
@@ -317,6 +348,7 @@ func TestMatchesModel(t *testing.T) {
 					saw[what]++
 				}
 			},
+			"key":    func(t *rapid.T) { endKey(t, now, &a, &m, saw) },
 			"change": func(t *rapid.T) { change(t, now, &a, &m, &l) },
 			"copy": func(t *rapid.T) {
 				a.CopyTo(&spare)
@@ -334,30 +366,30 @@ func TestMatchesModel(t *testing.T) {
 				}
 				for f := range types.NumFacets {
 					if a.Out(f) != m.Out(f) {
-						t.Fatalf("%d of %v are out, the twin says %d", a.Out(f), f, m.Out(f))
+						t.Fatalf("%d of %v are out, the model has %d", a.Out(f), f, m.Out(f))
 					}
 				}
 				if a.Working() != m.Working() {
-					t.Fatalf("%d are at work, the twin says %d", a.Working(), m.Working())
+					t.Fatalf("%d are at work, the model has %d", a.Working(), m.Working())
 				}
 				if a.Lined() != m.Lined() {
-					t.Fatalf("%d parts are lined, the twin says %d", a.Lined(), m.Lined())
+					t.Fatalf("%d parts are lined, the model has %d", a.Lined(), m.Lined())
 				}
 				due, any := a.Due()
 				if first, is := m.Due(); due != first || any != is {
-					t.Fatalf("due at %d, %v, the twin says %d, %v", due, any, first, is)
+					t.Fatalf("due at %d, %v, the model has %d, %v", due, any, first, is)
 				}
 				if a.First() == m.Passed {
-					t.Fatalf("a part is next: %v, not so for the twin", a.First())
+					t.Fatalf("a part is next: %v, not so in the model", a.First())
 				}
 				for i := range uint32(len(used)) {
 					for slot := range uint32(l.Places) {
 						ticket := types.NewTicket(slot, i+1)
 						if a.Works(ticket) != m.Works(ticket) {
-							t.Fatalf("%v works: %v, not so for the twin", ticket, a.Works(ticket))
+							t.Fatalf("%v works: %v, not so in the model", ticket, a.Works(ticket))
 						}
-						if is := m.State(ticket); a.Holds(ticket) != (is != "") || a.Lost(ticket) != (is == "lost") {
-							t.Fatalf("%v is in: %v, lost: %v, the twin says %q", ticket, a.Holds(ticket), a.Lost(ticket), is)
+						if is := m.State(ticket); a.Holds(ticket) != (is != "") || a.Admitted(ticket) != (is != "" && is != "queued") || a.Lost(ticket) != (is == "lost") {
+							t.Fatalf("%v is in: %v, lost: %v, the model has %q", ticket, a.Holds(ticket), a.Lost(ticket), is)
 						}
 					}
 				}
@@ -374,6 +406,41 @@ func TestMatchesModel(t *testing.T) {
 	for _, corner := range corners {
 		if saw[corner] == 0 {
 			t.Errorf("never saw: %s", corner)
+		}
+	}
+}
+
+// endKey ends all requests of one key, in the order of their slots.
+func endKey(t *rapid.T, now types.Instant, a *admission.Admit, m *model.Admission, saw map[string]int) {
+	key := types.KeyID(rapid.IntRange(5, 20).Draw(t, "key"))
+	for slot := range a.Slots() {
+		at := slices.IndexFunc(m.Requests, func(g model.Request) bool { return g.Ticket.Slot() == slot && !g.Ended })
+		want := types.KeyID(0)
+		if at >= 0 {
+			want = m.Requests[at].Key
+		}
+		if got := a.KeyAt(slot); got != want {
+			t.Fatalf("slot %d has key %d, the model has %d", slot, got, want)
+		}
+		if want != key {
+			continue
+		}
+		g := m.Requests[at]
+		was, bytes := m.EndKey(g.Ticket)
+		e := a.EndKey(now, slot)
+		waited := time.Duration(0)
+		if was == "queued" {
+			waited = time.Duration(now - g.Since)
+		}
+		if e != (admission.Ended{Ticket: g.Ticket, Queued: was == "queued", Waited: waited, Bytes: bytes}) {
+			t.Fatalf("%+v, the model has %s and %d", e, was, bytes)
+		}
+		if a.KeyEnded(g.Ticket) != (was != "queued") {
+			t.Fatalf("%+v: its key has ended: %v", e, a.KeyEnded(g.Ticket))
+		}
+		saw["key ended: "+was]++
+		if bytes > 0 {
+			saw["key ended: a part"]++
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (a *Admit) HashInto(h types.Hash64) types.Hash64 {
 	}
 	for i := range a.rows {
 		if r := &a.rows[i]; r.state != free {
-			h = r.flow.HashInto(h.Mix(uint64(r.ticket)).Mix(uint64(r.state)).Mix(uint64(r.facet)).Mix(uint64(r.route))).Mix(r.cost)
+			h = r.flow.HashInto(h.Mix(uint64(r.ticket)).Mix(uint64(r.state)).Mix(uint64(r.facet)).Mix(uint64(r.route))).Mix(uint64(r.key)).MixBool(r.keyEnded).Mix(r.cost)
 			h = h.Mix(uint64(r.since)).Mix(uint64(r.end)).Mix(uint64(r.until)).Mix(uint64(r.patience))
 			h = h.Mix(uint64(r.part.state)).Mix(r.part.bytes).Mix(uint64(r.part.until))
 		}

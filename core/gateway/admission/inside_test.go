@@ -25,12 +25,12 @@ func full() Admit {
 		}
 	}
 	for late := true; late; { // both that wait have to go
-		_, _, _, _, late = a.Overdue(types.Instant(2 * time.Second))
+		_, late = a.Overdue(types.Instant(2*time.Second), false)
 	}
 	for slot := uint32(2); slot < 4; slot++ {
 		a.Arrive(types.Instant(4500*time.Millisecond), &event.Admit{Ticket: types.NewTicket(slot, 2), Class: types.ClassAuthed, Tenant: 3, Key: 1, TimeLeft: time.Minute, DeclaredBytes: -1})
 	}
-	a.Overdue(types.Instant(5 * time.Second)) // one that is at work
+	a.Overdue(types.Instant(5*time.Second), false) // one that is at work
 	return a
 }
 
@@ -44,7 +44,7 @@ func TestHashForgetsNothing(t *testing.T) {
 		"dues: an order that follows from rows",
 		"rows[].due: where it stands there",
 		"rows[].ticket: of a free row, of no meaning; Check and stories see the others",
-		"rows[].state: the same", "rows[].facet: the same", "rows[].route: the same", "rows[].flow: the same", "rows[].cost: the same",
+		"rows[].state: the same", "rows[].facet: the same", "rows[].route: the same", "rows[].flow: the same", "rows[].key: the same", "rows[].keyEnded: the same", "rows[].cost: the same",
 		"rows[].part.state: the same", "rows[].part.bytes: the same", "rows[].part.until: the same", "rows[].patience: the same",
 		"rows[].since: the same", "rows[].end: the same", "rows[].until: the same",
 	)

@@ -51,7 +51,7 @@ func (a *Admit) Unserved(now types.Instant) (t types.Ticket, waited time.Duratio
 
 // HashInto mixes l into h.
 func (l *Limits) HashInto(h types.Hash64) types.Hash64 {
-	h = h.Mix(uint64(l.Places)).Mix(l.Quantum).Mix(l.Least).Mix(uint64(l.Wait)).Mix(uint64(l.Grace))
+	h = h.Mix(uint64(l.Places)).Mix(l.Quantum).Mix(l.Least).Mix(uint64(l.Wait)).Mix(uint64(l.GiveWay)).Mix(uint64(l.Grace))
 	for _, w := range l.Weights {
 		h = h.Mix(w)
 	}

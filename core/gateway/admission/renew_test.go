@@ -10,12 +10,12 @@ import (
 	"macronode/core/event"
 	"macronode/core/gateway/admission"
 	"macronode/core/types"
-	twin "macronode/models/admission"
+	model "macronode/models/admission"
 )
 
 // change draws other limits for admission and its model. Admitted requests stay; waiting ones of a class without
 // weight are rejected.
-func change(t *rapid.T, now types.Instant, a *admission.Admit, m *twin.Admission, l *admission.Limits) {
+func change(t *rapid.T, now types.Instant, a *admission.Admit, m *model.Admission, l *admission.Limits) {
 	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 	m.Permits, m.Queue, m.Flow = n("permits", 0, 4), n("queue", 1, 4), n("flow", 1, 4)
 	m.Wait = time.Duration(n("wait", 0, 50)) * time.Millisecond
@@ -51,7 +51,7 @@ func change(t *rapid.T, now types.Instant, a *admission.Admit, m *twin.Admission
 }
 
 // permitShares draws the shares of classes and flows.
-func permitShares(t *rapid.T, m *twin.Admission, l *admission.Limits) {
+func permitShares(t *rapid.T, m *model.Admission, l *admission.Limits) {
 	var of admission.Facet
 	of.FlowPermits = rapid.IntRange(0, 3).Draw(t, "flow permits")
 	for c := range of.ClassPermits {

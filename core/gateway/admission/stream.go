@@ -30,9 +30,10 @@ const (
 type Over uint8
 
 const (
-	Waited Over = iota // the queued request has waited for too long and is removed
-	Paused             // the paused part may go on
-	Lined              // the lined part has waited for too long or lost its permit: it is dropped
+	Waited   Over = iota // the queued request has waited for too long and is removed
+	Paused               // the paused part may go on
+	Lined                // the lined part has waited for too long or lost its permit: it is dropped
+	TookOver             // the queued request has the permit of Loser, which lasted; a part of it that waited is dropped
 )
 
 func lineLimits(l *Limits) drr.Limits {
@@ -52,6 +53,11 @@ func (a *Admit) Holds(t types.Ticket) bool {
 func (a *Admit) Works(t types.Ticket) bool {
 	r := &a.rows[t.Slot()]
 	return r.ticket == t && r.state == out && r.part.state == nothing
+}
+
+// Admitted reports whether the request of a ticket was admitted and is not finished. Its permit may be revoked.
+func (a *Admit) Admitted(t types.Ticket) bool {
+	return int(t.Slot()) < len(a.rows) && a.Holds(t) && a.rows[t.Slot()].state != queued
 }
 
 // Lost reports whether the permit of a request was revoked.
@@ -89,7 +95,7 @@ func (a *Admit) First() bool { return !a.passed }
 // NextPart takes the next part.
 func (a *Admit) NextPart() (t types.Ticket, bytes uint64) {
 	place, ok := a.line.Next()
-	types.Assert(ok, "admission: nobody is in the line")
+	types.Assert(ok, "admission: no part is in the line")
 	r := &a.rows[place]
 	bytes = r.part.bytes
 	r.part = part{}

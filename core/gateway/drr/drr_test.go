@@ -13,7 +13,7 @@ import (
 	"macronode/ci/transcript"
 	"macronode/core/gateway/drr"
 	"macronode/core/types"
-	twin "macronode/models/drr"
+	model "macronode/models/drr"
 )
 
 const quantum = 100
@@ -101,7 +101,7 @@ func TestMatchesModel(t *testing.T) {
 		}
 		q, spare := drr.New(l, 1), drr.New(limits(3), 2)
 		used, names := map[uint32]types.Flow{}, map[uint32]types.Flow{}
-		m := twin.Queue{Most: l.Queue, Class: l.Class, Flow: l.Flow, Quantum: quantum, ClassShare: l.Shares.Class, FlowShare: l.Shares.Flow}
+		m := model.Queue{Most: l.Queue, Class: l.Class, Flow: l.Flow, Quantum: quantum, ClassShare: l.Shares.Class, FlowShare: l.Shares.Flow}
 		for c, w := range l.Weights {
 			m.Weight[c] = int64(w)
 		}
@@ -116,7 +116,7 @@ func TestMatchesModel(t *testing.T) {
 			f, cost := flow(t), rapid.Uint64Range(1, l.Quantum).Draw(t, "cost")
 			err := q.Offer(f, place, cost)
 			if want := m.Offer(f, place, int64(cost)); name(err) != want {
-				t.Fatalf("offer %v at %d: %v, the twin says %q", f, place, err, want)
+				t.Fatalf("offer %v at %d: %v, the model has %q", f, place, err, want)
 			} else if err == nil {
 				names[place] = f
 			}
@@ -124,7 +124,7 @@ func TestMatchesModel(t *testing.T) {
 		next := func(t *rapid.T) {
 			place, ok := q.Next()
 			if want, any := m.Next(); place != want || ok != any {
-				t.Fatalf("next: %d, %v, the twin says %d, %v", place, ok, want, any)
+				t.Fatalf("next: %d, %v, the model has %d, %v", place, ok, want, any)
 			} else if ok && l.Shares.Flow > 0 {
 				used[place] = names[place]
 			}
@@ -143,8 +143,27 @@ func TestMatchesModel(t *testing.T) {
 				if waits := q.Queued(place); waits {
 					q.Drop(place)
 					if !m.Drop(place) {
-						t.Fatalf("%d was queued, not so for the twin", place)
+						t.Fatalf("%d was queued, not so in the model", place)
 					}
+				}
+			},
+			"take": func(t *rapid.T) {
+				place := rapid.Uint32Range(0, places-1).Draw(t, "place")
+				if !q.Queued(place) {
+					return
+				}
+				if q.First(place) != m.First(place) {
+					t.Fatalf("%d is the first of its flow: %v, the model says no", place, q.First(place))
+				}
+				if f := names[place]; l.Shares.Flow > 0 {
+					if q.Left(f.Class) <= 0 || q.Uses(f) >= l.Shares.Flow {
+						return
+					}
+					used[place] = f
+				}
+				q.Take(place)
+				if !m.Take(place) {
+					t.Fatalf("%d was queued, not so for the model", place)
 				}
 			},
 			"correct": func(t *rapid.T) {
@@ -165,7 +184,7 @@ func TestMatchesModel(t *testing.T) {
 			"evict": func(t *rapid.T) {
 				place, any := q.Evict()
 				if want, ok := m.Evict(); place != want || any != ok {
-					t.Fatalf("evicted is %d, %v, the twin says %d, %v", place, any, want, ok)
+					t.Fatalf("evicted is %d, %v, the model has %d, %v", place, any, want, ok)
 				}
 			},
 			"change": func(t *rapid.T) { change(t, &q, &m, &l) },
@@ -184,14 +203,14 @@ func TestMatchesModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				if q.Ready() != m.Ready() {
-					t.Fatalf("ready is %v, the twin says %v", q.Ready(), m.Ready())
+					t.Fatalf("ready is %v, the model has %v", q.Ready(), m.Ready())
 				}
 				if q.InUse() != m.Uses(types.ClassInternal) {
-					t.Fatalf("%d are in use, the twin says %d", q.InUse(), m.Uses(types.ClassInternal))
+					t.Fatalf("%d are in use, the model has %d", q.InUse(), m.Uses(types.ClassInternal))
 				}
 				for c := range types.NumClasses {
 					if q.Of(c) != m.Len(c) {
-						t.Fatalf("%d of class %v are queued, the twin says %d", q.Of(c), c, m.Len(c))
+						t.Fatalf("%d of class %v are queued, the model has %d", q.Of(c), c, m.Len(c))
 					}
 				}
 			},

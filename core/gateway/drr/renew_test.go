@@ -7,11 +7,11 @@ import (
 
 	"macronode/core/gateway/drr"
 	"macronode/core/types"
-	twin "macronode/models/drr"
+	model "macronode/models/drr"
 )
 
 // change draws other limits for the queue and its model, and removes the items that are not served any more.
-func change(t *rapid.T, q *drr.Queue, m *twin.Queue, l *drr.Limits) {
+func change(t *rapid.T, q *drr.Queue, m *model.Queue, l *drr.Limits) {
 	l.Queue, l.Flow = rapid.IntRange(1, l.Places).Draw(t, "queue"), rapid.IntRange(1, 5).Draw(t, "flow")
 	l.Quantum = rapid.Uint64Range(1, 2*quantum).Draw(t, "quantum")
 	var weight [types.NumClasses]int64
@@ -29,7 +29,7 @@ func change(t *rapid.T, q *drr.Queue, m *twin.Queue, l *drr.Limits) {
 	for {
 		place, any := q.Unserved()
 		if want, ok := m.Unserved(); place != want || any != ok {
-			t.Fatalf("not served: %d, %v, the twin says %d, %v", place, any, want, ok)
+			t.Fatalf("not served: %d, %v, the model has %d, %v", place, any, want, ok)
 		}
 		if !any {
 			return

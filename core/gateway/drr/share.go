@@ -92,6 +92,31 @@ func (q *Queue) forget(at uint32) {
 	}
 }
 
+// Uses returns how many items of a flow are in use.
+func (q *Queue) Uses(f types.Flow) int {
+	at, known := q.known.Find(f)
+	if !known {
+		return 0
+	}
+	return int(q.flows[at].out)
+}
+
+// First reports whether a queued item is the first of its flow.
+func (q *Queue) First(place uint32) bool { return q.items[place].prev == none }
+
+// Take takes an item from the queue out of turn. If there are shares, they must allow it, and it is in use until Return. Its flow
+// pays for it, its class does not.
+func (q *Queue) Take(place uint32) {
+	at := q.items[place].flow
+	types.Assert(at != none, "drr: takes what is not queued")
+	name, _ := q.known.Row(at)
+	f := &q.flows[at]
+	types.Assert(q.room(name.Class) && !q.full(f), "drr: takes more than a share")
+	f.deficit = max(f.deficit-int64(q.items[place].cost), -int64(q.limits.Quantum))
+	q.use(&q.classes[name.Class], at)
+	q.Drop(place)
+}
+
 // InUse returns how many items are in use.
 func (q *Queue) InUse() (n int) {
 	for c := range q.classes {
@@ -111,14 +136,18 @@ func (q *Queue) Holds(f types.Flow) int {
 
 // Free returns how many items of a class the shares allow, beside those that are queued or in use; below 0 if more are queued.
 // The queue must have shares.
-func (q *Queue) Free(c types.Class) int {
-	free, out := math.MaxInt, 0
+func (q *Queue) Free(c types.Class) int { return q.Left(c) - int(q.classes[c].queued) }
+
+// Left returns how many items of a class the shares allow, beside those in use; below 0 if a share was lowered. The queue must have
+// shares.
+func (q *Queue) Left(c types.Class) int {
+	left, out := math.MaxInt, 0
 	for of := types.NumClasses; of > 0; of-- {
 		if out += int(q.classes[of-1].out); of-1 <= c {
-			free = min(free, q.limits.Shares.Class[of-1]-out)
+			left = min(left, q.limits.Shares.Class[of-1]-out)
 		}
 	}
-	return free - int(q.classes[c].queued)
+	return left
 }
 
 // Evict removes an item that will not be served, the first of the first class that has any; false if there is

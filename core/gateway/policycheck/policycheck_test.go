@@ -75,7 +75,7 @@ func TestAcceptsValidChanges(t *testing.T) {
 // TestRejectsInvalidPolicies rejects each invalid policy with its reason.
 func TestRejectsInvalidPolicies(t *testing.T) {
 	for want, alter := range map[string]func(*event.Policy){
-		"places": func(g *event.Policy) { g.Facets[types.FacetQuery].Queue = 5000 },
+		"slots": func(g *event.Policy) { g.Facets[types.FacetQuery].Queue = 5000 },
 		"anon callers of wallet would never be admitted, even alone: the class has no part of the queue":      func(g *event.Policy) { g.Facets[types.FacetWallet].PerClass[types.ClassAnon] = 0 },
 		"internal callers of query would never be admitted, even alone: a flow has no part of the queue":      func(g *event.Policy) { g.Facets[types.FacetQuery].PerFlow = 0 },
 		"internal callers of proxy would never be admitted, even alone: there are no permits":                 func(g *event.Policy) { g.Facets[types.FacetProxy].Permits = 0 },

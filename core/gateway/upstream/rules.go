@@ -37,11 +37,11 @@ type Rules event.Upstream
 // Why rules are invalid.
 var (
 	ErrTooMany  = errors.New("upstream: more than 64 upstreams")
-	ErrAttempts = errors.New("upstream: tries are none, or more than 10")
+	ErrAttempts = errors.New("upstream: the attempts must be 1 to 10")
 	ErrBudget   = errors.New("upstream: a retry share above 100, or more retries than the budget holds")
-	ErrEjection = errors.New("upstream: an endpoint goes out for no failure, or for no time, or for longer than the longest")
-	ErrBreaker  = errors.New("upstream: a breaker that opens without failures, for no time, or without half-open requests")
-	ErrHealth   = errors.New("upstream: health checks make sick or well, but not both")
+	ErrEjection = errors.New("upstream: an ejection needs a failure and a time, and the time has a limit")
+	ErrBreaker  = errors.New("upstream: a circuit breaker needs failures, an open time and half-open requests")
+	ErrHealth   = errors.New("upstream: health checks need a number of failures and a number of successes")
 )
 
 // Default returns the default rules for a number of endpoints.

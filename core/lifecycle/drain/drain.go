@@ -24,7 +24,7 @@ type Times struct {
 // Invariants:
 //
 //	D1  phases only advance, and each ends at its deadline at the latest
-//	D2  no request is accepted from draining on
+//	D2  no request is admitted from draining on
 type Drain struct {
 	times    Times
 	phase    types.Phase // Starting: not started
@@ -70,7 +70,7 @@ func (d *Drain) enter(now types.Instant, p types.Phase, length time.Duration) {
 	d.phase, d.deadline = p, now.Add(length)
 }
 
-// Started reports whether a drain has started, Refusing whether requests are rejected.
+// Started reports whether a drain has started, Refusing whether new requests are rejected.
 func (d *Drain) Started() bool  { return d.phase != types.Starting }
 func (d *Drain) Refusing() bool { return d.phase >= types.Draining }
 

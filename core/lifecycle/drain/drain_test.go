@@ -11,7 +11,7 @@ import (
 	"macronode/ci/transcript"
 	"macronode/core/lifecycle/drain"
 	"macronode/core/types"
-	twin "macronode/models/drain"
+	model "macronode/models/drain"
 )
 
 // TestTranscript plays drains: busy and quiet let time pass, with and without requests in progress.
@@ -56,7 +56,7 @@ func TestTranscript(t *testing.T) {
 func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.OneOf(rapid.Just[int64](0), rapid.Int64Range(0, 20))
-		m := twin.Drain{LameDuck: length.Draw(t, "lame duck"), Drain: length.Draw(t, "drain"), Abort: length.Draw(t, "abort")}
+		m := model.Drain{LameDuck: length.Draw(t, "lame duck"), Drain: length.Draw(t, "drain"), Abort: length.Draw(t, "abort")}
 		d := drain.New(drain.Times{LameDuck: time.Duration(m.LameDuck), Drain: time.Duration(m.Drain), Abort: time.Duration(m.Abort)})
 		now, was := types.Instant(5), types.Starting
 		pass := func(quiet bool) func(t *rapid.T) {
@@ -81,7 +81,7 @@ func TestMatchesModel(t *testing.T) {
 					phase = "starting"
 				}
 				if d.Phase().String() != phase || d.Started() != (m.Phase != "") {
-					t.Fatalf("%v, begun %v; the twin says %q", d.Phase(), d.Started(), m.Phase)
+					t.Fatalf("%v, begun %v; the model has %q", d.Phase(), d.Started(), m.Phase)
 				}
 				if d.Phase() < was {
 					t.Fatalf("D1: from %v back to %v", was, d.Phase())
@@ -91,7 +91,7 @@ func TestMatchesModel(t *testing.T) {
 				}
 				due, any := d.Due()
 				if any != (m.Phase != "" && m.Phase != "stopped") || any && int64(due) != m.Until {
-					t.Fatalf("due at %d, %v; the twin says %d", due, any, m.Until)
+					t.Fatalf("due at %d, %v; the model has %d", due, any, m.Until)
 				}
 				exact(t, d)
 			},

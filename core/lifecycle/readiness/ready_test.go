@@ -13,7 +13,7 @@ import (
 	"macronode/ci/transcript"
 	"macronode/core/lifecycle/readiness"
 	"macronode/core/types"
-	twin "macronode/models/readiness"
+	model "macronode/models/readiness"
 )
 
 const conditions = types.StartTimeout + 1
@@ -97,7 +97,7 @@ func TestMatchesModel(t *testing.T) {
 		for _, u := range wanted {
 			set |= 1 << u
 		}
-		r, m, now := readiness.New(7, time.Duration(patience), set), twin.New(wanted...), types.Instant(7)
+		r, m, now := readiness.New(7, time.Duration(patience), set), model.New(wanted...), types.Instant(7)
 		well := func(u int) { r.AwaitUpstreams(^(uint64(1) << u)); m.Well(u) }
 		most := int(types.DependencyUpstreams) - 1 // of what is met by a word of its own
 		need := rapid.Custom(func(t *rapid.T) types.Condition {
@@ -147,9 +147,9 @@ func TestMatchesModel(t *testing.T) {
 	})
 }
 
-func agrees(t *rapid.T, r *readiness.Readiness, m *twin.Node) {
+func agrees(t *rapid.T, r *readiness.Readiness, m *model.Node) {
 	v := r.Verdict()
-	got := twin.Row{Phase: v.Phase.String(), Readyz: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Wrote: v.Writes}
+	got := model.Row{Phase: v.Phase.String(), Readyz: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Wrote: v.Writes}
 	if want := m.Row(); got != want {
 		t.Fatalf("%+v, the table says %+v", got, want)
 	}

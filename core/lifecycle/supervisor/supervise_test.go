@@ -12,7 +12,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/lifecycle/supervisor"
 	"macronode/core/types"
-	twin "macronode/models/supervisor"
+	model "macronode/models/supervisor"
 )
 
 // TestTranscript plays services that end: after lets time pass, due goes to the instant of Due, or an hour ahead
@@ -83,7 +83,7 @@ func TestTranscript(t *testing.T) {
 func TestMatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
-		s, m := supervisor.New(types.NewRand(seed)), twin.New(int(types.NumServices), types.NewRand(seed))
+		s, m := supervisor.New(types.NewRand(seed)), model.New(int(types.NumServices), types.NewRand(seed))
 		now := types.Instant(rapid.Int64Range(0, 1e12).Draw(t, "now"))
 		var out event.Effects
 		one := rapid.Map(rapid.IntRange(0, int(types.NumServices)-1), func(i int) types.Service { return types.Service(i) })
@@ -92,11 +92,11 @@ func TestMatchesModel(t *testing.T) {
 			s.Tick(now, &out)
 			want := m.Tick(now)
 			if len(out.ServiceCommands) != len(want) {
-				t.Fatalf("tick says %v, the twin %v", out.ServiceCommands, want)
+				t.Fatalf("tick is %v, the model has %v", out.ServiceCommands, want)
 			}
 			for i, op := range out.ServiceCommands {
 				if op.Verb != event.StartService || int(op.Service) != want[i] {
-					t.Fatalf("tick says %v, the twin %v", out.ServiceCommands, want)
+					t.Fatalf("tick is %v, the model has %v", out.ServiceCommands, want)
 				}
 			}
 		}
@@ -138,7 +138,7 @@ func TestMatchesModel(t *testing.T) {
 				out.Reset()
 				s.Stop(c, event.StopService, &out)
 				if stopped := m.Stop(int(c)); stopped != (len(out.ServiceCommands) == 1) {
-					t.Fatalf("stop says %v, the twin %v", out.ServiceCommands, stopped)
+					t.Fatalf("stop is %v, the model has %v", out.ServiceCommands, stopped)
 				}
 			},
 			"pass": func(t *rapid.T) {
@@ -157,7 +157,7 @@ func TestMatchesModel(t *testing.T) {
 	})
 }
 
-func agrees(t *rapid.T, now types.Instant, s supervisor.Supervisor, m *twin.Supervisor) {
+func agrees(t *rapid.T, now types.Instant, s supervisor.Supervisor, m *model.Supervisor) {
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -166,14 +166,14 @@ func agrees(t *rapid.T, now types.Instant, s supervisor.Supervisor, m *twin.Supe
 		k := &m.Children[c]
 		troubled = troubled || m.Troubled(now, int(c))
 		if s.IsUp(c) != (k.Is == "up") || s.IsDown(c) != (k.Is == "down") || s.Restarts(c) != uint64(len(k.Restarts)) {
-			t.Fatalf("%v: up %v, down %v, restarts %d; the twin says %+v", c, s.IsUp(c), s.IsDown(c), s.Restarts(c), k)
+			t.Fatalf("%v: up %v, down %v, restarts %d; the model has %+v", c, s.IsUp(c), s.IsDown(c), s.Restarts(c), k)
 		}
 		if k.Is == "resting" && (k.Until <= now || k.Until > now+5e9) { // what remains of at most Cap
 			t.Fatalf("S2: %v backs off for %v", c, time.Duration(k.Until-now))
 		}
 	}
 	if s.CrashLoop(now) != troubled {
-		t.Fatalf("troubled %v, the twin says %v", s.CrashLoop(now), troubled)
+		t.Fatalf("troubled %v, the model has %v", s.CrashLoop(now), troubled)
 	}
 	exact(t, now, s)
 }

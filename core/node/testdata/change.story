@@ -112,6 +112,6 @@ frame @3:
 
 # A policy that exceeds the limits of the start is rejected.
 > change permits=4 queue=1
-gate: more permits for money than replies that the node was started to hold: 4, and it holds 3
+policy: more wallet permits than the replies that the node can hold since its start: 4, and it holds 3
 > change permits=2 queue=400
-gate: permits and queues want more places than the node was started with: 2010, and it has 26
+policy: permits and queues need more slots than the node was started with: 2010, and it has 26

@@ -91,3 +91,23 @@ finished 0, refused 0, aborted 0
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
 finished 0, refused 0, aborted 0
+
+# Objects that lack copies degrade the node, although every provider can be used, until the copies are restored.
+> providers 0 lacking
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged has copies_missing]
+finished 0, refused 0, aborted 0
+> providers 0
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
+finished 0, refused 0, aborted 0
+
+# Objects that are lost degrade the node until they are uploaded again, deleted or found again.
+> providers 0 lost
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged has objects_lost]
+finished 0, refused 0, aborted 0
+> providers 0
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
+finished 0, refused 0, aborted 0

@@ -23,8 +23,8 @@ reply 6 after @5: see @0.0
 
 # A look-up needs the scope read.
 > find k1
-reply 7 after @5: forbidden
+reply 7 after @5: unauthorized
 > find k1 ^9
 reply 8 after @5: forbidden
 > find k1 ^7
-reply 9 after @5: forbidden
+reply 9 after @5: unauthorized

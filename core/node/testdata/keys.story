@@ -14,7 +14,7 @@ frame @5: key_revoked
 > folded 5
 reply 3 after @4: see @0.0
 reply 4 after @5: see @0.0
-reply 5 after @5: forbidden
+reply 5 after @5: unauthorized
 
 # A repeated creation or revocation has no second effect; an unknown key is not found.
 > revoke 8 7 1
@@ -31,7 +31,7 @@ frame @6: key_revoked bootstrap_key_created
 > folded 6
 reply 9 after @6: see @0.0
 > issue k1 ann 5
-reply 10 after @6: forbidden
+reply 10 after @6: unauthorized
 > issue k1 ann 5 ^6
 frame @7: posted
 > durable 7

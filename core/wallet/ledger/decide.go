@@ -3,6 +3,7 @@ package ledger
 import (
 	"macronode/core/event"
 	"macronode/core/record"
+	"macronode/core/share"
 	"macronode/core/types"
 )
 
@@ -215,24 +216,41 @@ func addToDay(at types.Time, r *record.Record, spent types.Amount, day uint32, c
 
 // checkRoom returns a problem if a row that the outcome needs does not fit.
 func (l *Ledger) checkRoom(r *record.Record, s *commandRows) event.Problem {
-	t := &s.tenant
-	switch {
-	case !s.knownTenant && l.tenants.Room() == 0,
-		hasAsset(r.Op) && !s.knownAsset && (l.assets.Room() == 0 || int(t.assets) >= l.limits.TenantAssets),
-		credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts),
-		credits(r.Op) && !s.holdsTo && (l.holdings.Room() == 0 || int(t.holdings) >= l.limits.TenantHoldings):
-		return event.CapacityExceeded
+	t, freezes := &s.tenant, !hasAsset(r.Op)
+	if !s.knownTenant && l.tenants.Room() == 0 {
+		return event.TenantsFull
 	}
-	switch r.Op {
-	case event.Hold:
-		if s.account.holds >= types.MaxHolds || l.holds.rows.Room() == 0 || int(t.holds) >= l.limits.TenantHolds {
-			return event.CapacityExceeded
+	if !freezes && !s.knownAsset {
+		if why := checkRow(l.limits.TenantAssets, t.assets, l.assets.Room(), event.TenantAssetsFull, event.AssetsFull); why != event.None {
+			return why
 		}
-	case event.Freeze, event.Unfreeze:
-		if !s.knownFrom && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts) {
-			return event.CapacityExceeded
+	}
+	if credits(r.Op) && !s.knownTo || freezes && !s.knownFrom {
+		if why := checkRow(l.limits.TenantAccounts, t.accounts, l.accounts.Room(), event.TenantAccountsFull, event.AccountsFull); why != event.None {
+			return why
 		}
-	default:
+	}
+	if credits(r.Op) && !s.holdsTo {
+		if why := checkRow(l.limits.TenantHoldings, t.holdings, l.holdings.Room(), event.TenantHoldingsFull, event.HoldingsFull); why != event.None {
+			return why
+		}
+	}
+	if r.Op != event.Hold {
+		return event.None
+	}
+	if s.account.holds >= types.MaxHolds {
+		return event.AccountHoldsFull
+	}
+	return checkRow(l.limits.TenantHolds, t.holds, l.holds.rows.Room(), event.TenantHoldsFull, event.HoldsFull)
+}
+
+// checkRow returns the problem if a tenant that has some rows gets no other one: of the table if that is full, or of the tenant.
+func checkRow(limit int, has uint32, room int, ofTenant, ofAll event.Problem) event.Problem {
+	switch {
+	case room == 0:
+		return ofAll
+	case share.Left(limit, int(has), room) <= 0:
+		return ofTenant
 	}
 	return event.None
 }

@@ -126,7 +126,7 @@ func TestHoldLimitOfAccount(t *testing.T) {
 		openHold(t, &l, id(i), "ann", 1, types.Nonce(i+1), types.Time(1+(i*389)%types.MaxHolds)) // 389 is prime: every value once
 	}
 	r := record.Record{Op: event.Hold, Tenant: 1, From: named("ann"), Asset: named("EUR"), Amount: types.MinorUnits(1), Nonce: over, ExpiresAt: 1}
-	if why := l.Decide(0, &r); why != event.CapacityExceeded || l.Fits(&r) || l.Check() != nil {
+	if why := l.Decide(0, &r); why.General() != event.CapacityExceeded || l.Fits(&r) || l.Check() != nil {
 		t.Fatalf("one more than may be: %v, %v", why, l.Check())
 	}
 	full := dump(&l)

@@ -20,7 +20,7 @@ import (
 type Limits struct {
 	Accounts, Holdings, Assets, Tenants int
 	Holds                               int // active holds
-	TenantAccounts, TenantHoldings      int // of one tenant
+	TenantAccounts, TenantHoldings      int // of one tenant; 0: see share.Left
 	TenantAssets, TenantHolds           int
 	MaxBatchItems                       int          // of one atomic batch; 0: types.MaxItems
 	MaxAmount                           types.Amount // of one operation
@@ -141,6 +141,26 @@ func (l *Ledger) Balance(now types.Time, t types.Tenant, account, asset types.Na
 		}
 	}
 	return has, held, a.nonce + 1
+}
+
+// DebitLimit returns the largest amount of an asset that the limits of amounts let one operation debit an account. It may be more than
+// the account has.
+func (l *Ledger) DebitLimit(at types.Time, t types.Tenant, account, asset types.NameHash) types.Amount {
+	var debited types.Amount
+	accountAt, isAccount := l.accounts.Find(nameKey{t, account})
+	if assetAt, isAsset := l.assets.Find(nameKey{t, asset}); isAccount && isAsset {
+		if v, _ := l.holdings.Get(holdingKey{accountAt, assetAt}); v.day == at.Day() {
+			debited = v.debitedToday
+		}
+	}
+	left, isLeft := l.limits.MaxDailyDebit.Sub(debited)
+	switch {
+	case !isLeft: // the limit was lowered
+		return types.Amount{}
+	case l.limits.MaxAmount.Less(left):
+		return l.limits.MaxAmount
+	}
+	return left
 }
 
 // A Hold is an active hold. It may have expired without a record yet: see ExpiresAt.

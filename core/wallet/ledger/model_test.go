@@ -98,8 +98,11 @@ func newWalk(t tb, pick chance) *walk {
 		l.MaxAmount, l.MaxDailyDebit, l.MaxDailyIssue = most(), most(), most()
 		amounts = []types.Amount{types.MinorUnits(1), less(power(64)), power(64), power(126), less(power(127)), power(127), most()}
 	}
-	if pick(4) == 0 {
+	switch pick(4) {
+	case 0:
 		l.TenantAccounts, l.TenantHoldings, l.TenantAssets, l.TenantHolds = 9, 9, 9, 9 // the limits of the node are reached first
+	case 1:
+		l.TenantAccounts, l.TenantHoldings, l.TenantAssets, l.TenantHolds = 0, 0, 0, 0 // tenants leave room
 	}
 	if pick(4) == 0 {
 		l.Holds, l.TenantHolds = 40, 40
@@ -139,11 +142,11 @@ func (w *walk) step() {
 	if w.live.Hash() != was {
 		w.Fatalf("%+v: deciding changed the ledger", o)
 	}
-	if want := w.model.Do(o); reasons[why] != want {
-		w.Fatalf("%+v: %q (%v), the model has %q", o, reasons[why], why, want)
+	if want := w.model.Do(o); reasons[why.General()] != want {
+		w.Fatalf("%+v: %q (%v), the model has %q", o, reasons[why.General()], why, want)
 	}
-	w.saw[reasons[why]]++
-	if got := w.live.Fits(r); got != fits && (why == event.None || why == event.CapacityExceeded) {
+	w.saw[reasons[why.General()]]++
+	if got := w.live.Fits(r); got != fits && (why == event.None || why.General() == event.CapacityExceeded) {
 		w.Fatalf("%+v: fits %v, the model has %v", o, got, fits)
 	}
 	if why != event.None {

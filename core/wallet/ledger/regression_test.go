@@ -71,7 +71,7 @@ func TestBlnk374RejectionChangesNothing(t *testing.T) {
 			t.Errorf("%v: the ledger was %+v\nand is %+v", why, before, after)
 		}
 	}
-	if len(refused) != 10 { // all but OverSupply, which the daily limit hides here
+	if len(refused) != 13 { // with four limits on rows; all but OverSupply, which the daily limit hides here
 		t.Errorf("refused for %v only", refused)
 	}
 }
@@ -108,7 +108,7 @@ func TestBlnk315AllLegsOrNone(t *testing.T) {
 			t.Fatalf("%s: the ledger was %x and is %x", when, dumped, again)
 		}
 	}
-	for why, got := range map[event.Problem]event.Problem{event.CapacityExceeded: capture("cy", 5), event.DailyLimitExceeded: capture("bob", 11), event.HoldAmountExceeded: capture("bob", 21)} {
+	for why, got := range map[event.Problem]event.Problem{event.AccountsFull: capture("cy", 5), event.DailyLimitExceeded: capture("bob", 11), event.HoldAmountExceeded: capture("bob", 21)} {
 		if got != why {
 			t.Errorf("%v, want %v", got, why)
 		}

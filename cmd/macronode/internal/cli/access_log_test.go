@@ -17,6 +17,7 @@ import (
 // TestAccess: with log.access a request has one line with what an operator needs, and without secrets of headers,
 // queries or bodies.
 func TestAccess(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cret"
 	well := newUpstream(t)
 	p := startNode(t, "log.access=true", "log.format=json", "log.level=error", fmt.Sprintf(`upstreams={"app":{"url":%q},"down":{"url":%q,"max_attempts":1}}`, well, nettest.RefusingAddress(t)),
@@ -74,6 +75,7 @@ func TestAccess(t *testing.T) {
 
 // TestCutTunnelIsLoggedOnce: a tunnel that the shutdown cuts has one line, with that reason.
 func TestCutTunnelIsLoggedOnce(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.access=true", "node.drain=1s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, newUpstream(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
 	if err != nil {
@@ -95,6 +97,7 @@ func TestCutTunnelIsLoggedOnce(t *testing.T) {
 // TestShutdownCutsStream: a response that the shutdown cuts does not count as an error of the client, and is in
 // the drain report.
 func TestShutdownCutsStream(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.access=true", "node.drain=1s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, newUpstream(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
 	if err != nil {

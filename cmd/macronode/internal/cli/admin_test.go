@@ -2,11 +2,14 @@ package cli
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -16,6 +19,7 @@ import (
 // TestAdminCredentials: the admin listener accepts the token of run.json, the token of
 // admin.token_file as the file is at that moment, and API keys of scope admin.
 func TestAdminCredentials(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(text string) {
 		t.Helper()
@@ -69,6 +73,7 @@ func TestAdminCredentials(t *testing.T) {
 
 // TestAdminTokenFileIsChecked before a node starts with it.
 func TestAdminTokenFileIsChecked(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "token")
 	for text, want := range map[string]string{"": "it must hold one token", "short": "it must hold one token", "two words of a token": "it must hold one token", "a-token-0123456789\n": ""} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -141,4 +146,34 @@ func (p process) revokeKey(t *testing.T, admin, id string) {
 	if resp.StatusCode >= 300 {
 		t.Fatal(resp.Status)
 	}
+}
+
+// TestAdminOnAllInterfaces: the commands reach a node whose admin listener has no address of its own.
+func TestAdminOnAllInterfaces(t *testing.T) {
+	t.Parallel()
+	p := startWithFlags(t, "--admin", "[::]:0", "--set", "listen.insecure=true")
+	if out, err := exec.Command("macronode", "storage", "status", "--data", p.dir).CombinedOutput(); err != nil || !strings.Contains(string(out), "1 copies of each object") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// TestOperatorReachesFullAdminListener fills the admin listener with connections of two
+// addresses that send requests without a credential and read no response.
+func TestOperatorReachesFullAdminListener(t *testing.T) {
+	t.Parallel()
+	p := startNode(t, "listen.max_conns=4", "listen.max_conns_per_peer=2")
+	requests := strings.Repeat("GET /readyz?verbose HTTP/1.1\r\nHost: localhost\r\n\r\n", 1000)
+	for i := range 4 {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i/2))}}
+		c, err := d.Dial("tcp", strings.TrimPrefix(p.Admin, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for err == nil { // until the node waits for this client to read
+			_ = c.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+			_, err = io.WriteString(c, requests)
+		}
+	}
+	p.adminText(t, "/config/status")
 }

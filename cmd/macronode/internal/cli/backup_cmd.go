@@ -25,8 +25,9 @@ type (
 		Validate bool   `help:"Only check the backup, to its last frame and every movement."`
 		Preview  bool   `help:"Only show what would be restored and what would be lost."`
 		Old      string `name:"source-data" placeholder:"DIR" help:"Data directory of the source node: what it acknowledged after the backup is listed as lost."`
-		Accept   bool   `name:"accept-loss" help:"Restore even if frames known to be durable are missing: they are lost."`
+		Accept   bool   `name:"accept-loss" help:"Restore even if the backup is damaged or lacks durable frames: all frames from the first of these on are lost, also intact ones."`
 		KeepKeys bool   `help:"Keep the API keys of the backup valid. Keys revoked after the backup become valid again."`
+		Take     bool   `name:"take-providers" help:"Restore into providers that belong to another journal. They then belong to the restored journal, and its node removes the objects that the backup lacks from them. The other node must never run again."`
 	}
 )
 
@@ -75,7 +76,7 @@ func (v *restoreCmd) Run(c *Console) error {
 	defer stop()
 	e := c.offlineEnv()
 	e.Progress, e.Copied, e.Objects = c.progress(false), c.copyProgress("restore"), c.bar("restore: objects", 0)
-	o := offline.RestoreOptions{From: v.From, SourceData: v.Old, Contents: v.Validate, AcceptLoss: v.Accept, KeepKeys: v.KeepKeys}
+	o := offline.RestoreOptions{From: v.From, SourceData: v.Old, Contents: v.Validate, AcceptLoss: v.Accept, KeepKeys: v.KeepKeys, Take: v.Take}
 	r, err := e.PlanRestore(ctx, cfg, o)
 	if err != nil {
 		return err

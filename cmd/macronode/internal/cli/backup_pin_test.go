@@ -15,6 +15,7 @@ import (
 // TestBackupDefersCollection: while a backup has pinned the objects, the files of deleted objects stay, however often
 // unused files are removed. Afterwards they are removed.
 func TestBackupDefersCollection(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "storage.collect_interval=10ms")
 	objects := filepath.Join(p.dir, "objects")
 	content := filepath.Join(t.TempDir(), "content")

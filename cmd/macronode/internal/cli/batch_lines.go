@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ import (
 )
 
 const (
+	byteOrderMark = "\xef\xbb\xbf" // spreadsheets begin a file with it
+
 	maxLine  = 64 << 10  // bytes of a line of a file
 	maxBatch = 1<<20 - 1 // bytes of a batch, as the node accepts them
 )
@@ -34,6 +37,9 @@ type batchLine struct {
 func batchLines(from io.Reader, format string) iter.Seq2[batchLine, error] {
 	return func(yield func(batchLine, error) bool) {
 		buffered := bufio.NewReaderSize(from, maxLine)
+		if mark, err := buffered.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+			_, _ = buffered.Discard(len(mark)) // it is buffered
+		}
 		if format == "auto" {
 			if format = "csv"; looksLikeJSON(buffered) {
 				format = "ndjson"
@@ -89,7 +95,7 @@ func readJSON(from io.Reader, yield func(batchLine, error) bool) {
 	}
 	err := lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("the line is longer than %d bytes", maxLine)
+		err = errLongRow
 	}
 	if err != nil {
 		yield(batchLine{line: n + 1}, err)
@@ -97,15 +103,17 @@ func readJSON(from io.Reader, yield func(batchLine, error) bool) {
 }
 
 func readCSV(from io.Reader, yield func(batchLine, error) bool) {
-	rows := csv.NewReader(from)
+	limited := &rowReader{from: from}
+	limited.next()
+	rows := csv.NewReader(limited)
 	rows.ReuseRecord = true
-	heads, err := rows.Read()
+	heads, err := readHeads(rows)
 	if err != nil {
 		yield(batchLine{line: 1}, csvError(err))
 		return
 	}
-	heads = append([]string(nil), heads...)
 	for {
+		limited.next()
 		cells, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			return
@@ -120,6 +128,42 @@ func readCSV(from io.Reader, yield func(batchLine, error) bool) {
 			return
 		}
 	}
+}
+
+// readHeads reads the names of the columns. Each is known, and occurs once.
+func readHeads(rows *csv.Reader) (heads []string, err error) {
+	cells, err := rows.Read()
+	for _, name := range cells {
+		name = strings.TrimSpace(name)
+		switch {
+		case !csvMembers[name]:
+			return nil, fmt.Errorf("unknown column %q: the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo", name)
+		case slices.Contains(heads, name):
+			return nil, fmt.Errorf("the column %q occurs twice", name)
+		}
+		heads = append(heads, name)
+	}
+	return heads, err
+}
+
+// rowReader reads rows of at most maxLine bytes.
+type rowReader struct {
+	from io.Reader
+	left int
+}
+
+var errLongRow = fmt.Errorf("the line is longer than %d bytes", maxLine)
+
+// next begins a row. What is read ahead of it counts for the one before.
+func (r *rowReader) next() { r.left = maxLine }
+
+func (r *rowReader) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, errLongRow
+	}
+	n, err := r.from.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
 }
 
 // csvError removes the line number, which is added later.
@@ -137,19 +181,15 @@ func csvError(err error) error {
 func (i *batchLine) setCells(heads, cells []string) (err error) {
 	for at, name := range heads {
 		text := cells[at]
-		switch name = strings.TrimSpace(name); {
-		case text == "" && csvMembers[name]:
+		switch {
+		case text == "":
 		case name == "nonce":
 			i.Nonce, err = strconv.ParseInt(text, 10, 64)
 		case name == "expires_at":
 			i.ExpiresAt, err = time.Parse(time.RFC3339, text)
 		default:
-			to := map[string]*string{"op": (*string)(&i.Op), "from": &i.From, "to": &i.To, "beneficiary": &i.Beneficiary, "asset": &i.Asset, "amount_minor": &i.AmountMinor,
-				"hold_id": &i.HoldID, "ref": &i.Ref, "memo": &i.Memo}[name]
-			if to == nil {
-				return fmt.Errorf("unknown column %q: the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo", name)
-			}
-			*to = text
+			*map[string]*string{"op": (*string)(&i.Op), "from": &i.From, "to": &i.To, "beneficiary": &i.Beneficiary, "asset": &i.Asset, "amount_minor": &i.AmountMinor,
+				"hold_id": &i.HoldID, "ref": &i.Ref, "memo": &i.Memo}[name] = text
 		}
 		if err != nil {
 			return fmt.Errorf("%s: invalid value %q", name, text)

@@ -14,6 +14,7 @@ import (
 // TestRepeatedRefNamesItsItem: in an atomic batch, a ref that an earlier item has is reported with the item and the
 // member.
 func TestRepeatedRefNamesItsItem(t *testing.T) {
+	t.Parallel()
 	p := startNode(t)
 	key, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
 	testkit.Must(t, err)

@@ -35,6 +35,7 @@ const (
 )
 
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	file := writeTemp(t, "f.ndjson", five+six+"\n"+five+six+five)
 	for _, c := range []struct {
 		name, flags string
@@ -92,6 +93,7 @@ func withoutProgress(output string) (rest string) {
 // The same file with the same prefix sends the same requests, whatever was interrupted before. Replays are
 // counted.
 func TestBatchRerunIsReplayed(t *testing.T) {
+	t.Parallel()
 	file := writeTemp(t, "f", five+six+five)
 	args := strings.Fields("wallet batch --key k --size 2 --api-key s " + file + " --url ")
 	p, d := newPeer(t, both, "cut"), newTestConsole()
@@ -114,6 +116,7 @@ func TestBatchRerunIsReplayed(t *testing.T) {
 
 // A batch ends where it would exceed the limit of the node.
 func TestBatchSizeLimit(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat(`{"op":"issue","to":"`+strings.Repeat("a", 2000)+`","asset":"EUR","amount_minor":"5"}`+"\n", 600)
 	p, d := newPeer(t, `400 {"code":"bad_request","detail":"."}`), newTestConsole()
 	Run([]string{"wallet", "batch", writeTemp(t, "f", long), "--key", "k", "--size", "1000", "--url", p.URL, "--api-key", "s"}, d.Console)
@@ -124,6 +127,7 @@ func TestBatchSizeLimit(t *testing.T) {
 
 // The operations of a file are sent, from NDJSON or CSV, from a file or a pipe.
 func TestBatchFileFormats(t *testing.T) {
+	t.Parallel()
 	const both = `{"atomic":false,"items":[{"amount_minor":"5","asset":"EUR","from":"ann","memo":"a \"b\", c","nonce":3,"op":"transfer","to":"bob"},` +
 		`{"hold_id":"hold_1","op":"release"},{"amount_minor":"7","asset":"EUR","expires_at":"2026-01-31T12:00:00Z","from":"ann","nonce":4,"op":"hold"}]}`
 	for name, text := range map[string]string{
@@ -133,7 +137,7 @@ func TestBatchFileFormats(t *testing.T) {
 		"csv": "op,from,to,asset,amount_minor,nonce,memo,hold_id,expires_at\n" + `transfer,ann,bob,EUR,5,3,"a ""b"", c",,` + "\n" +
 			"release,,,,,,,hold_1,\r\nhold,ann,,EUR,7,4,,,2026-01-31T12:00:00Z\n",
 	} {
-		for _, from := range []string{"-", writeTemp(t, "f", text)} {
+		for _, from := range []string{"-", writeTemp(t, "f", text), writeTemp(t, "marked", "\xef\xbb\xbf"+text)} {
 			for _, format := range []string{"auto", name} {
 				p, d := newPeer(t, barred), newTestConsole()
 				d.in = strings.NewReader(text)
@@ -148,22 +152,26 @@ func TestBatchFileFormats(t *testing.T) {
 
 // A file with an invalid line is not sent.
 func TestInvalidFileIsNotSent(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
-		five + "{":                          "line 2: invalid JSON: unexpected EOF",
-		five + `{"op":"isue"}`:              `line 2: op: "isue" must be issue, transfer, burn, hold, capture or release`,
-		five + `{"op":"issue","too":"ann"}`: `line 2: unknown member "too"`,
-		five + `{"op":"issue","nonce":"1"}`: "line 2: nonce: invalid value",
-		five + "7":                          "line 2: it is no object",
-		five + `{"op":"issue","op":"burn"}`: "line 2: invalid JSON: duplicate object member name",
-		five + strings.Repeat(" ", 70_000):  "line 2: the line is longer than 65536 bytes",
-		"":                                  "line 1: the file is empty; a CSV file starts with the column names",
-		"op,frm\nissue,ann":                 `line 2: unknown column "frm": the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo`,
-		"op,frm\nissue,\n":                  `line 2: unknown column "frm": the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo`,
-		"op,to\nissue,ann,EUR\n":            "line 2: wrong number of fields",
-		"op,to\n\nissue,ann\nburn,\"a\"b\n": "line 4: extraneous or missing \" in quoted-field",
-		"op,nonce\ntransfer,one\n":          `line 2: nonce: invalid value "one"`,
-		"to\nann\n":                         `line 2: op: "" must be issue, transfer, burn, hold, capture or release`,
-		"op,expires_at\nhold,soon\n":        `line 2: expires_at: invalid value "soon"`,
+		five + "{":                           "line 2: invalid JSON: unexpected EOF",
+		five + `{"op":"isue"}`:               `line 2: op: "isue" must be issue, transfer, burn, hold, capture or release`,
+		five + `{"op":"issue","too":"ann"}`:  `line 2: unknown member "too"`,
+		five + `{"op":"issue","nonce":"1"}`:  "line 2: nonce: invalid value",
+		five + "7":                           "line 2: it is no object",
+		five + `{"op":"issue","op":"burn"}`:  "line 2: invalid JSON: duplicate object member name",
+		five + strings.Repeat(" ", 70_000):   "line 2: the line is longer than 65536 bytes",
+		"":                                   "line 1: the file is empty; a CSV file starts with the column names",
+		"op,frm\nissue,ann":                  `line 1: unknown column "frm": the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo`,
+		"op,frm\nissue,\n":                   `line 1: unknown column "frm": the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo`,
+		"op,to\nissue,ann,EUR\n":             "line 2: wrong number of fields",
+		"op,amount_minor,to, amount_minor\n": `line 1: the column "amount_minor" occurs twice`,
+		"op,to\nissue," + strings.Repeat("a", 70_000) + "\n": "line 2: the line is longer than 65536 bytes",
+		"op,to\nissue,\"" + strings.Repeat("a\n", 40_000):    "line 2: the line is longer than 65536 bytes",
+		"op,to\n\nissue,ann\nburn,\"a\"b\n":                  "line 4: extraneous or missing \" in quoted-field",
+		"op,nonce\ntransfer,one\n":                           `line 2: nonce: invalid value "one"`,
+		"to\nann\n":                                          `line 2: op: "" must be issue, transfer, burn, hold, capture or release`,
+		"op,expires_at\nhold,soon\n":                         `line 2: expires_at: invalid value "soon"`,
 	} {
 		p, d := newPeer(t, both), newTestConsole()
 		path := writeTemp(t, "f", text)
@@ -190,6 +198,7 @@ func TestInvalidFileIsNotSent(t *testing.T) {
 
 // The results file has the outcome of each line.
 func TestResultsFile(t *testing.T) {
+	t.Parallel()
 	path := writeTemp(t, "results", "an older one")
 	p, d := newPeer(t, half), newTestConsole()
 	Run([]string{"wallet", "batch", writeTemp(t, "f", five+six), "--key", "k", "--results", path, "--url", p.URL, "--api-key", "s"}, d.Console)
@@ -202,6 +211,7 @@ func TestResultsFile(t *testing.T) {
 
 // Progress is a bar on a terminal, and otherwise a line a second.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	file := writeTemp(t, "f", strings.Repeat(five, 4))
 	for watched, want := range map[bool]string{
 		true: "\r[=======                       ] 1 of 4 lines, 0 rejected" + "\r\x1b[K" + "\r[===============               ] 2 of 4 lines, 1 rejected" +

@@ -17,6 +17,7 @@ import (
 // TestBodiesAndStreamsAreCounted: a large body that is arriving, and a stream of changes, each count in their own
 // gauge while they last.
 func TestBodiesAndStreamsAreCounted(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", "http.read_timeout=1m", "http.request_deadline=1m")
 	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
 	testkit.Must(t, err)

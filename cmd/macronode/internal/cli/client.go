@@ -101,21 +101,21 @@ func (r clientFlags) key() (string, error) {
 
 // findNode returns the node that runs on the data directory.
 func (c nodeAccess) findNode() (dir string, is nodedir.Run, err error) {
-	cfg, err := c.load()
+	dir, err = c.dataDir()
 	if err != nil {
 		return "", is, err
 	}
-	is, err = nodedir.Read(cfg.Data)
+	is, err = nodedir.Read(dir)
 	gone := errors.Is(err, nodedir.ErrNotRunning) || errors.Is(err, nodedir.ErrStale)
-	switch holder := fs.Holder(fs.Dir(cfg.Data)); {
+	switch holder := fs.Holder(fs.Dir(dir)); {
 	case gone && holder != "":
-		err = fmt.Errorf("no node answers on %s, but %s uses it: a node that is starting or stopping, or another command", cfg.Data, holder)
+		err = fmt.Errorf("no node answers on %s, but %s uses it: a node that is starting or stopping, or another command", dir, holder)
 	case errors.Is(err, nodedir.ErrNotRunning):
-		err = fmt.Errorf("no node is running on %s: start one with macronode serve", cfg.Data)
+		err = fmt.Errorf("no node is running on %s: start one with macronode serve", dir)
 	case errors.Is(err, nodedir.ErrStale):
-		err = fmt.Errorf("the node on %s (process %d) is not running any more: start it again with macronode serve", cfg.Data, is.PID)
+		err = fmt.Errorf("the node on %s (process %d) is not running any more: start it again with macronode serve", dir, is.PID)
 	}
-	return cfg.Data, is, err
+	return dir, is, err
 }
 
 // withClient calls ask with a client, until an interrupt.
@@ -159,6 +159,7 @@ func (c nodeAccess) callAdmin(ctx context.Context, is nodedir.Run, method, path 
 	if err != nil {
 		return t, err
 	}
+	q.Host = "localhost" // the listener may have the address of all interfaces, which is no name of a node
 	q.Header.Set("Authorization", "Bearer "+is.Token)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := (&http.Client{Transport: wire, CheckRedirect: stay}).Do(q)

@@ -125,6 +125,7 @@ func (d *testConsole) wantOutput(t *testing.T, p *peer, line string, code int, w
 const issue = "wallet issue --to ann --asset EUR/2 --amount 5"
 
 func TestOutcomes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		answers []string
@@ -180,6 +181,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestAllAttemptsAreOneRequest(t *testing.T) {
+	t.Parallel()
 	p, d := newPeer(t, busy, "cut", unclear, late, minted), newTestConsole()
 	p.header.Set("Retry-After", "2")
 	d.wantOutput(t, p, issue+" --memo m&m", 0, "tx_1: issued 5 EUR/2 to ann, seq 1\n")
@@ -194,6 +196,7 @@ func TestAllAttemptsAreOneRequest(t *testing.T) {
 }
 
 func TestNoAttemptAfterTimeout(t *testing.T) {
+	t.Parallel()
 	p, d := newPeer(t, busy), newTestConsole()
 	p.header.Set("Retry-After", "3")
 	d.wantOutput(t, p, issue+" --timeout 10s", 1, "macronode: busy: Full\n")
@@ -203,12 +206,14 @@ func TestNoAttemptAfterTimeout(t *testing.T) {
 }
 
 func TestReplayIsReported(t *testing.T) {
+	t.Parallel()
 	p, d := newPeer(t, minted), newTestConsole()
 	p.header.Set("Idempotency-Replayed", "true")
 	d.wantOutput(t, p, issue, 0, "tx_1: issued 5 EUR/2 to ann, already applied with this key, seq 1\n")
 }
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
 	other := newPeer(t, minted)
 	p, d := newPeer(t, "307"), newTestConsole()
 	p.header.Set("Location", other.URL)
@@ -220,6 +225,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 // Nothing listens, so nothing was sent and the outcome is known.
 func TestNoListener(t *testing.T) {
+	t.Parallel()
 	p, d := newPeer(t, minted), newTestConsole()
 	p.Close()
 	at := strings.TrimPrefix(p.URL, "http://")
@@ -231,6 +237,7 @@ func TestNoListener(t *testing.T) {
 
 // The node stops during a request and does not come back in time.
 func TestNodeStopsDuringRequest(t *testing.T) {
+	t.Parallel()
 	d := newTestConsole()
 	p := newPeer(t, "cut")
 	real := d.sleep
@@ -259,6 +266,7 @@ func writeRunFiles(t *testing.T, pid int, http, admin string) (dir, key string) 
 }
 
 func TestNodeIsFoundByDirectory(t *testing.T) {
+	t.Parallel()
 	p, d := newPeer(t, has), newTestConsole()
 	dir, key := writeRunFiles(t, os.Getpid(), p.Listener.Addr().String(), "")
 	if code := Run([]string{"wallet", "balance", "ann", "EUR/2", "--data", dir}, d.Console); code != 0 {
@@ -270,6 +278,7 @@ func TestNodeIsFoundByDirectory(t *testing.T) {
 }
 
 func TestNodeIsFoundByUnixSocket(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -287,6 +296,7 @@ func TestNodeIsFoundByUnixSocket(t *testing.T) {
 }
 
 func TestClientCredentials(t *testing.T) {
+	t.Parallel()
 	p := newPeer(t, has)
 	dir, _ := writeRunFiles(t, os.Getpid(), p.Listener.Addr().String(), "")
 	starting, _ := writeRunFiles(t, os.Getpid(), "", "")
@@ -332,6 +342,7 @@ func TestClientCredentials(t *testing.T) {
 
 // TestLockedDirectoryIsReported: if no node answers but a process holds the directory, the error names it.
 func TestLockedDirectoryIsReported(t *testing.T) {
+	t.Parallel()
 	none, starting := t.TempDir(), t.TempDir()
 	dead, _ := writeRunFiles(t, -1, "", "")
 	if err := nodedir.Write(starting, nodedir.Run{PID: os.Getpid(), Listen: nodedir.Listen{HTTP: "h:1"}}); err != nil {
@@ -375,6 +386,7 @@ func TestLockedDirectoryIsReported(t *testing.T) {
 
 // A proxy is used for a named address, never for a node of this machine, because it would see an API key.
 func TestLocalNodeUsesNoProxy(t *testing.T) {
+	t.Parallel()
 	if newTestConsole().node().clientOptions(clientFlags{}).Proxy != nil {
 		t.Error("a local node is spoken to through a proxy")
 	}

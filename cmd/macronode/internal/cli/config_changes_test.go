@@ -15,6 +15,7 @@ import (
 
 // TestDescribeChange: a change of a list is described entry by entry, and only what changed.
 func TestDescribeChange(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		key, was, is string
 		want         []string
@@ -52,6 +53,7 @@ func TestDescribeChange(t *testing.T) {
 
 // TestOneChangedEntryOfMany: in a list of any length, one removed, added or changed entry is one line.
 func TestOneChangedEntryOfMany(t *testing.T) {
+	t.Parallel()
 	const many = 50
 	routes := func(without int, deadline string) *config.Config {
 		var ups, all []string
@@ -86,6 +88,7 @@ func TestOneChangedEntryOfMany(t *testing.T) {
 
 // TestPartialCheckIsShown: config status and config reload show that the check of a change ended at its limit.
 func TestPartialCheckIsShown(t *testing.T) {
+	t.Parallel()
 	const note = "its rehearsal is partial"
 	for _, verb := range []string{"status", "reload"} {
 		for _, partial := range []bool{false, true} {

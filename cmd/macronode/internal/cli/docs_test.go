@@ -16,6 +16,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "accept the page as it is generated now")
 
 func TestPageIsGenerated(t *testing.T) {
+	t.Parallel()
 	const path = "../../../../docs/cli.md"
 	now := page(t)
 	if *rewrite {
@@ -105,6 +106,7 @@ func flags(b *strings.Builder, all []*kong.Flag) {
 
 // The help lists the exit codes. Scripts depend on them.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	if exit.CodeDone != 0 || exit.CodeFailed != 1 || exit.CodeUnable != 2 || exit.CodeUnknown != 3 {
 		t.Fatal("an exit code has changed")
 	}
@@ -117,6 +119,7 @@ func TestExitCodes(t *testing.T) {
 
 // Every command has a section of the manual with its exit codes and an example, and every example parses.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	var discard bytes.Buffer
 	parser, err := newParser(new(tree), &discard, &discard)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 // TestDrainReportCountsEveryRequest: the drain report counts each request once, as finished or aborted: proxied
 // ones and those of the wallet, over HTTP/1.1, HTTP/2 and another protocol, during and after the drain.
 func TestDrainReportCountsEveryRequest(t *testing.T) {
+	t.Parallel()
 	dir, release := t.TempDir(), make(chan struct{})
 	pool := testkit.WriteCertificate(t, dir, time.Now().Add(30*24*time.Hour))
 	waits := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -101,10 +101,11 @@ func (p process) explainText(t *testing.T, id string) string {
 
 // TestExplainShowsCause: explain shows the cause of each failure after admission.
 func TestExplainShowsCause(t *testing.T) {
+	t.Parallel()
 	down, well := nettest.RefusingAddress(t), newUpstream(t)
 	p := startNode(t, fmt.Sprintf(`upstreams={"down":{"url":%q,"max_attempts":2},"opens":{"url":%q,"max_attempts":2},"well":{"url":%q,"max_attempts":1},"two":{"urls":[%q,%q],"max_attempts":1},"sick":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`,
 		down, down, well, down, nettest.RefusingAddress(t), down),
-		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/opens","upstream":"opens","auth":"none"},{"path":"/two","upstream":"two","auth":"none"},{"path":"/sick","upstream":"sick","auth":"none"},`+
+		`routes=[{"path":"/","upstream":"well","auth":"none"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/opens","upstream":"opens","auth":"none"},{"path":"/two","upstream":"two","auth":"none"},{"path":"/sick","upstream":"sick","auth":"none"},{"path":"/hangs","upstream":"well","auth":"none","deadline":"300ms"},`+
 			`{"path":"/parts","auth":"none","hydrate":[{"name":"list","upstream":"well","path":"/list"},{"name":"rest","upstream":"down","path":"/x"},{"name":"odd","upstream":"well","path":"/odd"}]}]`)
 	const notAgain = "not retried: "
 	for _, c := range []struct {

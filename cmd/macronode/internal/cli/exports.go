@@ -33,16 +33,20 @@ func (v *exportsStatusCmd) Run(c *Console) error {
 	case len(is.Sinks) == 0:
 		return c.printLine("the node has no sinks: see exports.sinks in the configuration")
 	}
-	columns := []column{{"sink", 16}, {"kind", 12}, {"state", 8}, {"pending", 8}, {"quarantined", 11}, {"lag", 10}, {"reason", 0}}
+	columns := []column{{"sink", 16}, {"kind", 12}, {"state", 8}, {"pending", 8}, {"quarantined", 11}, {"redriven", 8}, {"lag", 10}, {"reason", 0}}
 	if err := c.printHeads(columns); err != nil {
 		return err
 	}
 	for _, s := range is.Sinks {
-		if s.State == "ok" && s.Pending == 0 && s.Quarantined == 0 {
+		pending := "-" // not known yet
+		if s.Pending != nil {
+			pending = strconv.FormatUint(*s.Pending, 10)
+		}
+		if s.State == "ok" && pending == "0" && s.Quarantined == 0 {
 			s.Reason = "" // it is over
 		}
 		lag := time.Duration(s.LagSeconds * float64(time.Second)).Round(time.Second)
-		err := c.printRow(columns, s.Name, s.Kind, s.State, strconv.FormatUint(s.Pending, 10), strconv.Itoa(s.Quarantined), lag.String(), s.Reason)
+		err := c.printRow(columns, s.Name, s.Kind, s.State, pending, strconv.Itoa(s.Quarantined), strconv.Itoa(s.Redriven), lag.String(), s.Reason)
 		if err != nil {
 			return err
 		}
@@ -55,12 +59,12 @@ func (v *exportsStatusCmd) Run(c *Console) error {
 
 // printLanes prints the streams of a sink.
 func (c *Console) printLanes(s *adminapi.Sink) error {
-	columns := []column{{"tenant", 10}, {"stream", 32}, {"delivered to", 12}, {"last", 12}, {"quarantined", 0}}
+	columns := []column{{"tenant", 10}, {"stream", 32}, {"delivered to", 12}, {"last", 12}, {"quarantined", 11}, {"redriven", 0}}
 	if err := errors.Join(c.printLine(""), c.printHeads(columns)); err != nil {
 		return err
 	}
 	for _, l := range s.Lanes {
-		if err := c.printRow(columns, l.Tenant, l.Stream, strconv.FormatUint(l.Cursor, 10), strconv.FormatUint(l.Head, 10), strconv.Itoa(l.Quarantined)); err != nil {
+		if err := c.printRow(columns, l.Tenant, l.Stream, strconv.FormatUint(l.Cursor, 10), strconv.FormatUint(l.Head, 10), strconv.Itoa(l.Quarantined), strconv.Itoa(l.Redriven)); err != nil {
 			return err
 		}
 	}
@@ -159,12 +163,16 @@ func (v *exportsRemoveCmd) Run(c *Console) error {
 
 // Run resumes a stopped sink.
 func (v *exportsResumeCmd) Run(c *Console) error {
-	is, err := exportsOf[adminapi.Exports](c, http.MethodPost, "/exports/resume", laneQuery(v.Sink, "", "", 0))
+	is, err := exportsOf[struct {
+		Resumed bool `json:"resumed"`
+	}](c, http.MethodPost, "/exports/resume", laneQuery(v.Sink, "", "", 0))
 	switch {
 	case err != nil:
 		return err
 	case c.tree.JSON:
 		return c.printJSON(is)
+	case !is.Resumed:
+		return c.printLine("%s was not stopped", v.Sink)
 	}
 	return c.printLine("%s is resumed", v.Sink)
 }

@@ -2,16 +2,21 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"macronode/adapters/adminapi"
 	"macronode/adapters/fs"
 	"macronode/cmd/macronode/internal/testkit"
 )
@@ -32,6 +37,7 @@ func fileSink(name, dir string) string {
 // TestSinksAreReloaded: a reload under traffic adds, changes and removes sinks. Each movement is delivered in order, and to one receiver
 // only. Sinks that stay are not disturbed, and a reload that cannot be applied changes nothing.
 func TestSinksAreReloaded(t *testing.T) {
+	t.Parallel()
 	one, two, late := newReceiver(t), newReceiver(t), newReceiver(t)
 	out, other := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "other")
 	c := startWithFile(t, sinksText(httpSink("app", one.URL, ""), fileSink("kept", out), fileSink("files", other)))
@@ -127,6 +133,7 @@ func TestSinksAreReloaded(t *testing.T) {
 // TestChangedSinkWaitsForOldOne: after a reload, the old receiver gets only what is being delivered, and the new one gets nothing before
 // that has ended.
 func TestChangedSinkWaitsForOldOne(t *testing.T) {
+	t.Parallel()
 	const stream, long = "movements/default", 200 * time.Millisecond
 	next, begun, reloaded := newReceiver(t), make(chan struct{}, 100), make(chan struct{})
 	old := newReceiver(t)
@@ -154,6 +161,67 @@ func TestChangedSinkWaitsForOldOne(t *testing.T) {
 	testkit.Until(func() bool { return slices.Contains(next.positions(stream), 3) })
 	if !slices.Equal(old.positions(stream), []int{1}) || !slices.Equal(next.positions(stream), []int{2, 3}) {
 		t.Errorf("the old receiver has %v, the new one %v", old.positions(stream), next.positions(stream))
+	}
+	n.end()
+}
+
+// TestHangingReceiverIsReplaced: a reload ends the attempts of sinks with receivers that take a connection and say nothing, and the new receivers
+// get the items.
+func TestHangingReceiverIsReplaced(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	defer silent.Close()
+	var open atomic.Int64 // connections that the node has not closed
+	kinds := []string{"http", "webhook", "cloudevents"}
+	go func() {
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			open.Add(1)
+			go func() {
+				defer open.Add(-1)
+				_, _ = io.Copy(io.Discard, conn) // until the node has closed it
+				_ = conn.Close()
+			}()
+		}
+	}()
+	secret := filepath.Join(t.TempDir(), "secret")
+	testkit.Must(t, os.WriteFile(secret, []byte("whsec_"+strings.Repeat("A", 32)+"\n"), 0o600))
+	next := newReceiver(t)
+	sinks := func(base string) (all []string) {
+		for _, kind := range kinds {
+			text := fmt.Sprintf("{name: %s, kind: %[1]s, url: %q, streams: [wallet]", kind, base+"/"+kind+"/default/1")
+			if kind == "webhook" {
+				text += fmt.Sprintf(", secret_file: %q", secret)
+			}
+			all = append(all, text+"}")
+		}
+		return all
+	}
+	c := startWithFile(t, sinksText(sinks("http://"+silent.Addr().String())...))
+	n := &exportsNode{process: c.process, t: t}
+	n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0)
+	testkit.Until(func() bool {
+		var is adminapi.Exports
+		testkit.Must(t, json.Unmarshal([]byte(n.run("exports status --json", 0)), &is))
+		return len(is.Sinks) == len(kinds) && !slices.ContainsFunc(is.Sinks, func(s adminapi.Sink) bool { return s.InFlight == 0 })
+	})
+	if is, status := c.reload(sinksText(sinks(next.URL)...)); status != http.StatusOK || !is.Last.Applied {
+		t.Fatalf("%d %+v", status, is.Last)
+	}
+	limit := time.Now().Add(40 * time.Second) // by itself an attempt ends after 60
+	for replaced := false; !replaced; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("the attempts have not ended:\n%s", n.run("exports status", 0))
+		}
+		next.mu.Lock()
+		replaced = open.Load() == 0 && !slices.ContainsFunc(kinds, func(kind string) bool {
+			return !slices.ContainsFunc(next.got, func(path string) bool { return strings.HasPrefix(path, kind+"/default/1") })
+		})
+		next.mu.Unlock()
 	}
 	n.end()
 }

@@ -26,6 +26,7 @@ type receiver struct {
 	status int                        // 0: it does not answer before the client has gone
 	before func(gone context.Context) // nil, or called for each item before it is taken
 	got    []string
+	ids    []string // of the items that it got
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -41,7 +42,7 @@ func newReceiver(t *testing.T) *receiver {
 			status = http.StatusBadRequest // an item names its tenant
 		}
 		if status == http.StatusOK {
-			r.got = append(r.got, strings.TrimPrefix(req.URL.Path, "/"))
+			r.got, r.ids = append(r.got, strings.TrimPrefix(req.URL.Path, "/")), append(r.ids, req.Header.Get("Idempotency-Key"))
 		}
 		r.mu.Unlock()
 		if status == 0 {
@@ -119,20 +120,24 @@ func (n *exportsNode) await(what string, is func(s adminapi.Sink) bool) {
 	n.t.Log(what)
 }
 
+// hasPending reports whether it is known that a number of items is pending.
+func hasPending(s adminapi.Sink, n uint64) bool { return s.Pending != nil && *s.Pending == n }
+
 // TestExports follows a sink through the states in which its receiver is.
 func TestExports(t *testing.T) {
+	t.Parallel()
 	r, dir, out := newReceiver(t), t.TempDir(), filepath.Join(t.TempDir(), "out")
 	n := startExports(t, dir, out, r.URL)
 	delivered := func(s adminapi.Sink) bool {
 		i := slices.IndexFunc(s.Lanes, func(l adminapi.Lane) bool { return l.Stream == "usage/requests" })
-		return s.State == "ok" && s.Pending == 0 && s.InFlight == 0 && i >= 0 && int(s.Lanes[i].Head) == n.next
+		return s.State == "ok" && hasPending(s, 0) && s.InFlight == 0 && i >= 0 && int(s.Lanes[i].Head) == n.next
 	}
 
 	r.answer(http.StatusInternalServerError)
 	n.use()
 	n.run("wallet issue --to ann --asset EUR/2 --amount 100", 0)
 	n.await("failing", func(s adminapi.Sink) bool {
-		return s.State == "failing" && s.Pending == 2 && s.Quarantined == 0 && s.LagSeconds > 0 && s.Reason == "status 500"
+		return s.State == "failing" && hasPending(s, 2) && s.Quarantined == 0 && s.LagSeconds > 0 && s.Reason == "status 500"
 	})
 	testkit.Until(func() bool {
 		v := n.scrapedValues(t)
@@ -148,8 +153,17 @@ func TestExports(t *testing.T) {
 	if got := n.run("exports quarantine app", 0); !strings.Contains(got, "usage/requests            2           rejected    422") {
 		t.Fatal(got)
 	}
+	r.answer(http.StatusInternalServerError)
 	n.run("exports redrive app usage/requests 2", 0)
-	n.await("rejected again", func(s adminapi.Sink) bool { return delivered(s) && s.Quarantined == 1 })
+	n.await("failing", func(s adminapi.Sink) bool { return s.State == "failing" && hasPending(s, 0) })
+	if s := n.sink(); s.Quarantined != 1 || s.Redriven != 1 || !slices.ContainsFunc(s.Lanes, func(l adminapi.Lane) bool { return l.Redriven == 1 && l.Stream == "usage/requests" }) {
+		t.Errorf("an item is redriven: %+v", s)
+	}
+	if got := strings.Fields(n.run("exports status app", 0)); !slices.Contains(got, "redriven") || got[12] != "1" || got[13] != "1" {
+		t.Errorf("%q", got)
+	}
+	r.answer(http.StatusUnprocessableEntity)
+	n.await("rejected again", func(s adminapi.Sink) bool { return delivered(s) && s.Quarantined == 1 && s.Redriven == 0 })
 	r.answer(http.StatusOK)
 	n.use() // goes on without the item
 	n.await("the stream has gone on", delivered)
@@ -167,15 +181,21 @@ func TestExports(t *testing.T) {
 		t.Fatalf("the receiver has %v", got)
 	}
 	for args, want := range map[string]string{
-		"exports skip app usage/requests 99":     "the stream has no item at the position",
-		"exports skip app usage/requests 1":      "lane_moved",
-		"exports skip app usage/none 1":          "not_found",
-		"exports backfill app usage/requests 99": "lane_moved",
-		"exports redrive other":                  "not_found",
-		"exports resume other":                   "not_found",
-		"exports remove other":                   "not_found",
-		"exports remove app":                     "The sink is in the configuration",
-		"exports status other":                   "the node has no sink other",
+		"exports skip app usage/requests 99":                 "the stream has no item at the position",
+		"exports skip app usage/requests 1":                  "lane_moved",
+		"exports skip app usage/none 1":                      "not_found",
+		"exports backfill app usage/requests 99":             "lane_moved",
+		"exports backfill app usage/requests 0":              "bad_request: The position must be a number from 1\n",
+		"exports skip app usage/requests 0":                  "bad_request: The position must be a number from 1\n",
+		"exports skip app usage/requests 9007199254740992":   "bad_request: The position must be a number from 1\n",
+		"exports skip app usage/requests 1 --tenant ann":     "bad_request: The tenant must be default, or a number\n",
+		"exports backfill app usage/requests 1 --tenant ann": "bad_request: The tenant must be default, or a number\n",
+		"exports redrive app usage/requests 1 --tenant ann":  "bad_request: The tenant must be default, or a number\n",
+		"exports redrive other":                              "not_found",
+		"exports resume other":                               "not_found",
+		"exports remove other":                               "not_found",
+		"exports remove app":                                 "The sink is in the configuration",
+		"exports status other":                               "the node has no sink other",
 	} {
 		code := 1
 		if strings.HasPrefix(args, "exports status") {
@@ -188,21 +208,36 @@ func TestExports(t *testing.T) {
 
 	r.answer(http.StatusGone)
 	n.use()
-	n.await("stopped", func(s adminapi.Sink) bool { return s.State == "stopped" && s.Pending == 1 })
+	n.await("stopped", func(s adminapi.Sink) bool { return s.State == "stopped" && hasPending(s, 1) })
 	n.run("exports skip app usage/requests 4", 0)
 	r.answer(http.StatusOK)
-	n.run("exports resume app", 0)
+	if got := n.run("exports resume app", 0); got != "app is resumed\n" {
+		t.Error(got)
+	}
 	n.await("resumed", delivered)
+	if got := n.run("exports resume app", 0); got != "app was not stopped\n" {
+		t.Error(got)
+	}
 
 	// A drain does not wait for a receiver that does not answer; what it does not have is delivered after the next start.
 	r.answer(0)
 	n.use()
 	n.await("in flight", func(s adminapi.Sink) bool { return s.InFlight == 1 })
 	n.end()
-	r.answer(http.StatusOK)
+	r.answer(http.StatusInternalServerError)
 	last := n.next
 	n = startExports(t, dir, out, r.URL)
 	n.next = last
+	n.await("the streams are read after the restart", func(s adminapi.Sink) bool {
+		if s.State == "starting" && s.Pending == nil {
+			return false
+		}
+		if !hasPending(s, 1) {
+			t.Fatalf("an item waits since before the restart, and the sink is %s with %v pending items", s.State, s.Pending)
+		}
+		return true
+	})
+	r.answer(http.StatusOK)
 	n.await("delivered after the restart", delivered)
 	if got := r.positions("slices/default/requests"); !slices.Equal(got, []int{1, 3, 2, 2, 3, 5}) {
 		t.Fatalf("the receiver has %v", got)
@@ -227,4 +262,57 @@ func TestExports(t *testing.T) {
 	if got := n.run("exports status", 0); strings.Contains(got, "app") || !strings.Contains(got, "files") {
 		t.Fatal(got)
 	}
+}
+
+// TestRestoredNodeKeepsIDs: items that a sink delivers again after a restore have the IDs that its receiver knows. An item that takes
+// the position of a lost one has another ID.
+func TestRestoredNodeKeepsIDs(t *testing.T) {
+	t.Parallel()
+	r, dir, copied, restored := newReceiver(t), t.TempDir(), filepath.Join(t.TempDir(), "copy"), filepath.Join(t.TempDir(), "restored")
+	start := func(dir string) *exportsNode {
+		return &exportsNode{process: startInDir(t, dir, "--set", "accounting.window=1s", "--set", "accounting.grace=0s", "--set",
+			fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"http","url":%q,"streams":["usage","wallet"]}]`, r.URL)), t: t}
+	}
+	issue := func(n *exportsNode, key string) {
+		n.run("wallet issue --to ann --asset EUR/2 --amount 100 --key "+key, 0)
+	}
+	delivered := func(want ...string) (ids []string) {
+		t.Helper()
+		for check := testkit.HangGuard(t); ; check() {
+			r.mu.Lock()
+			got := slices.Clone(r.got)
+			ids = nil
+			for _, path := range want {
+				if i := slices.Index(got, path); i >= 0 {
+					ids = append(ids, r.ids[i])
+				}
+			}
+			r.mu.Unlock()
+			if len(ids) == len(want) {
+				return ids
+			}
+		}
+	}
+	r.answer(http.StatusServiceUnavailable)
+	n := start(dir)
+	issue(n, "a")
+	n.use()
+	n.run("backup "+copied, 0)
+	r.answer(http.StatusOK)
+	issue(n, "b")
+	before := delivered("movements/default/1", "slices/default/requests/1", "movements/default/2")
+	n.end()
+	r.mu.Lock()
+	r.got, r.ids = nil, nil
+	r.mu.Unlock()
+	if out, err := exec.Command("macronode", "restore", copied, "--data", restored).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	n = start(restored)
+	issue(n, "c")
+	after := delivered("movements/default/1", "slices/default/requests/1", "movements/default/2")
+	if !slices.Equal(before[:2], after[:2]) || before[2] == after[2] {
+		t.Errorf("items have the IDs %q, and after a restore %q", before, after)
+	}
+	n.end()
 }

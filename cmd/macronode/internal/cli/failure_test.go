@@ -8,6 +8,7 @@ import (
 
 // With --json, standard output has exactly one JSON value: the result or the failure.
 func TestFailuresAreJSON(t *testing.T) {
+	t.Parallel()
 	dead, _ := writeRunFiles(t, -1, "", "")
 	for _, c := range []struct {
 		line, answer string

@@ -9,6 +9,7 @@ import (
 )
 
 func TestGreetingShowsKeyOnlyOnTerminal(t *testing.T) {
+	t.Parallel()
 	dir, key := writeRunFiles(t, 1, "", "")
 	r := nodedir.Run{Listen: nodedir.Listen{HTTP: "h:1", Admin: "a:2"}}
 	for _, c := range []struct {
@@ -35,6 +36,7 @@ func TestGreetingShowsKeyOnlyOnTerminal(t *testing.T) {
 
 // The three commands of the greeting parse, and name its directory.
 func TestGreetingCommandsParse(t *testing.T) {
+	t.Parallel()
 	lines := strings.Split(greeting{Data: "/a/b"}.text(), "\n")
 	for _, line := range lines[len(lines)-3:] {
 		got := new(tree)
@@ -50,6 +52,7 @@ func TestGreetingCommandsParse(t *testing.T) {
 }
 
 func TestQuote(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{"": "''", "./a-b_c.d:e": "./a-b_c.d:e", "a b": "'a b'", "it's": `'it'\''s'`, "$x": "'$x'", "ä": "'ä'"} {
 		if got := quote(text); got != want {
 			t.Errorf("%s: %s", text, got)

@@ -56,6 +56,7 @@ func echoLines(w http.ResponseWriter, r *http.Request) {
 // TestHTTP2StreamsBothWays: between a client and an upstream of HTTP/2 both directions stream at the same time,
 // informational responses come first and trailers last. A shutdown waits until they have finished.
 func TestHTTP2StreamsBothWays(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	pool := testkit.WriteCertificate(t, dir, time.Now().Add(30*24*time.Hour))
 	p := startNode(t, append(testkit.TLSKeys(dir), "node.drain=5s", `upstreams={"app":{"url":"`+http2Upstream(t, echoLines)+`","protocol":"http2"}}`, `routes=[{"upstream":"app","auth":"none"}]`)...)
@@ -113,6 +114,7 @@ func (p process) ready(t *testing.T) bool {
 
 // TestProtocolChangeByReload: while the node runs, without cutting requests.
 func TestProtocolChangeByReload(t *testing.T) {
+	t.Parallel()
 	to := http2Upstream(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
 	by := func(protocol string) string {
 		return strings.Replace(before(to, ""), "}", ", protocol: "+protocol+" }", 1)
@@ -172,6 +174,7 @@ func refusingUpstream(t *testing.T) string {
 // TestExplainShowsHTTP2Errors: explain shows the protocol of an upstream and why there is no response. The log has
 // only lines of the node.
 func TestExplainShowsHTTP2Errors(t *testing.T) {
+	t.Parallel()
 	well, bad := http2Upstream(t, func(http.ResponseWriter, *http.Request) {}), refusingUpstream(t)
 	p := startNode(t, fmt.Sprintf(`upstreams={"well":{"url":%q,"protocol":"http2"},"bad":{"url":%q,"protocol":"http2","max_attempts":2}}`, well, bad),
 		`routes=[{"upstream":"well","auth":"none"},{"path":"/bad","upstream":"bad","auth":"none"}]`)

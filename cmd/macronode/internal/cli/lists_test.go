@@ -35,6 +35,7 @@ func golden(t *testing.T, target string) string {
 
 // A statement in CSV equals that of the node, byte by byte.
 func TestCSVEqualsThatOfNode(t *testing.T) {
+	t.Parallel()
 	want := golden(t, "GET /v1/accounts/shop:1/entries?format=csv")
 	lines := golden(t, "GET /v1/accounts/shop:1/entries?limit=2")
 	rest := golden(t, "GET /v1/accounts/shop:1/entries?after_seq=2&format=ndjson")
@@ -48,6 +49,7 @@ func TestCSVEqualsThatOfNode(t *testing.T) {
 
 // A text that a spreadsheet could read as a formula is made a text; other texts stay as they are.
 func TestCells(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"": `""`, "tea": `"tea"`, `say "hi"`: `"say ""hi"""`, "=1": `"'=1"`, " =1": `"' =1"`, "+1": `"'+1"`, "-1": `"'-1"`, "@a": `"'@a"`,
 		"'a": `"''a"`, "a=1": `"a=1"`, "＝1": `"'＝1"`, "\u00a0=1": "\"'\u00a0=1\"",
@@ -60,6 +62,7 @@ func TestCells(t *testing.T) {
 
 // Listings continue after a page, as rows or as objects.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	const accounts = `200 {"accounts":[{"account":"ann","frozen":false,"next_nonce":3,"balances":[{"asset":"A","amount_minor":"5","held_minor":"1","available_minor":"4"},` +
 		`{"asset":"B","amount_minor":"6","held_minor":"0","available_minor":"6"}]}],"next_cursor":"x"}`
 	const more = `200 {"accounts":[{"account":"bob","frozen":true,"next_nonce":1,"balances":[]}]}`
@@ -80,6 +83,7 @@ func TestLists(t *testing.T) {
 
 // A truncated statement fails.
 func TestTruncatedStatementFails(t *testing.T) {
+	t.Parallel()
 	const page = `200 {"entries":[{"seq":1,"direction":"debit","amount_minor":"5","memo":"m"}],"next_after_seq":1}`
 	p, d := newPeer(t, page, barred), newTestConsole()
 	d.wantOutput(t, p, "wallet statement ann --json", 1, "[\n"+`{"seq":1,"direction":"debit","amount_minor":"5","memo":"m"}`+"macronode: forbidden: May not\n")
@@ -87,6 +91,7 @@ func TestTruncatedStatementFails(t *testing.T) {
 
 // A receipt whose hash differs is not printed.
 func TestReceiptIsVerified(t *testing.T) {
+	t.Parallel()
 	good := golden(t, "POST /v1/transfer k3")
 	p, d := newPeer(t, "200 "+good), newTestConsole()
 	d.wantOutput(t, p, "wallet tx tx_1 --verify --json", 0, good+"\n")
@@ -104,6 +109,7 @@ func TestReceiptIsVerified(t *testing.T) {
 
 // The fields of an order are sent once; a relative time is resolved once.
 func TestOrders(t *testing.T) {
+	t.Parallel()
 	const done = `200 {"txid":"tx_1","op":"hold","from":"ann","asset":"A","amount_minor":"5","seq":9,"hold_id":"hold_1","expires_at":"2026-01-03T00:00:00.000Z"}`
 	for line, want := range map[string]string{
 		"wallet issue --to ann --asset A --amount 5 --ref r --memo m":              `/v1/issue drawn Bearer secret {"amount_minor":"5","asset":"A","memo":"m","ref":"r","to":"ann"}`,
@@ -141,7 +147,7 @@ func (r interruptingWriter) Write(p []byte) (int, error) {
 	return n, errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGINT))
 }
 
-// Following ends successfully with an interrupt.
+// Following ends successfully with an interrupt. The interrupt is of the process, so no other test runs meanwhile.
 func TestInterruptedFollowSucceeds(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "event: change\ndata: {\"seq\":8,\"op\":\"issue\",\"txid\":\"tx_1\"}\n\n")
@@ -159,6 +165,7 @@ func TestInterruptedFollowSucceeds(t *testing.T) {
 
 // A key is saved in its file, or no file is left; of exclusive flags exactly one is needed.
 func TestKeyFileAndRequiredFlags(t *testing.T) {
+	t.Parallel()
 	const made = `200 {"key":"mk_1_s","id":"1","name":"n"}`
 	path := filepath.Join(t.TempDir(), "key")
 	for _, c := range []struct {

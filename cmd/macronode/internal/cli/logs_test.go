@@ -14,6 +14,7 @@ import (
 // TestLogsAreJSONFromTheFirstLine: with a JSON log, standard error has only log lines, even if the configuration
 // cannot be read. Other commands print text.
 func TestLogsAreJSONFromTheFirstLine(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "macronode.yaml")
 	if err := os.WriteFile(file, []byte("log: {format: json}\nnope: 1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ func TestLogsAreJSONFromTheFirstLine(t *testing.T) {
 
 // TestOneReadyLine: the log has one line when the node is ready.
 func TestOneReadyLine(t *testing.T) {
+	t.Parallel()
 	for range 3 {
 		p := startNode(t, "log.format=json")
 		p.end()
@@ -79,6 +81,7 @@ func TestOneReadyLine(t *testing.T) {
 
 // TestVersionFlag: --version prints the same as the command.
 func TestVersionFlag(t *testing.T) {
+	t.Parallel()
 	flag, verb := newTestConsole(), newTestConsole()
 	if code := Run([]string{"--version"}, flag.Console) + Run([]string{"version"}, verb.Console); code != exit.CodeDone || flag.out.String() != verb.out.String() || !strings.HasPrefix(flag.out.String(), "macronode ") {
 		t.Errorf("%d: %q, the verb says %q\n%s", code, &flag.out, &verb.out, &flag.err)
@@ -87,6 +90,7 @@ func TestVersionFlag(t *testing.T) {
 
 // TestConfigVerbsTakeTheFlagsOfServe, so that the configuration of a command line can be checked and compared.
 func TestConfigVerbsTakeTheFlagsOfServe(t *testing.T) {
+	t.Parallel()
 	p := startNode(t)
 	listen := []string{"--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", p.dir}
 	for _, verb := range []string{"check", "effective", "diff"} {

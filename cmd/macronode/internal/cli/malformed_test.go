@@ -180,6 +180,7 @@ func (m *malformedRequest) overHTTP2(t *testing.T, to string, trust *tls.Config)
 // TestMalformedRequestsAreRefusedAlike sends each malformed request over HTTP/1.1 and HTTP/2 to upstreams of both
 // protocols. Each gets 400, no upstream receives one, and none counts as a failure of an upstream.
 func TestMalformedRequestsAreRefusedAlike(t *testing.T) {
+	t.Parallel()
 	var served atomic.Int64
 	serve := func(_ http.ResponseWriter, r *http.Request) {
 		served.Add(1)

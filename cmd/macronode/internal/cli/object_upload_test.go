@@ -95,6 +95,7 @@ func (f *front) put(file, state string) (out string, code, sent int) {
 
 // TestUploadOutlivesKills kills the node amid uploads: what it has is not sent again, in the same command and in the next.
 func TestUploadOutlivesKills(t *testing.T) {
+	t.Parallel()
 	content := make([]byte, 3*client.PartSize+12_345)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
 	file, state := filepath.Join(t.TempDir(), "large"), t.TempDir()
@@ -149,6 +150,7 @@ func TestUploadOutlivesKills(t *testing.T) {
 // TestBeginOfAnUploadIsRepeatable: a begin with the same idempotency key is the same upload, and with another address
 // it is rejected.
 func TestBeginOfAnUploadIsRepeatable(t *testing.T) {
+	t.Parallel()
 	f := newFront(t)
 	key, err := os.ReadFile(filepath.Join(f.dir, "bootstrap.key"))
 	testkit.Must(t, err)

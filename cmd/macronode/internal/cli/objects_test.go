@@ -18,6 +18,7 @@ import (
 // TestObjectsSurvive kills a node beside an unfinished upload: acknowledged objects are there and deleted ones are not,
 // and the files that no object needs are removed.
 func TestObjectsSurvive(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	k := testkit.StartKillable(t, dir, "--set", "storage.collect_interval=24h")
 	content := func(n int) []byte { return bytes.Repeat([]byte{byte(n)}, []int{0, 5, 200_000, 70_000}[n]) }

@@ -14,6 +14,7 @@ import (
 // TestMissingObjectDirectoryDegrades: while the directory of the objects is not there, the node is degraded and says
 // so; when the directory is back, it is ready.
 func TestMissingObjectDirectoryDegrades(t *testing.T) {
+	t.Parallel()
 	p := startNode(t)
 	objects := filepath.Join(p.dir, "objects")
 	becomes := func(want string) {
@@ -34,6 +35,7 @@ func TestMissingObjectDirectoryDegrades(t *testing.T) {
 // TestUnmountedObjectDirectoryDegrades: while another directory, or none, is in the place of the one with the objects, the node refuses
 // to read and store objects, and writes nothing there. All else is served. It goes on when the right directory is back, without a restart.
 func TestUnmountedObjectDirectoryDegrades(t *testing.T) {
+	t.Parallel()
 	const probes = "storage.repair.interval=20ms"
 	p := startNode(t, probes)
 	dir := p.dir
@@ -54,7 +56,7 @@ func TestUnmountedObjectDirectoryDegrades(t *testing.T) {
 			time.Sleep(10 * time.Millisecond) // until the next probe
 		}
 	}
-	const degraded, ready = `"degraded_by":["objects_unavailable","uploads_refused"]`, `"degraded_by":[]`
+	const degraded, ready = `"degraded_by":["objects_unavailable","uploads_refused"`, `"degraded_by":[]`
 	address := run(0, "b3:", "object", "put", content)
 	refused := func(files int) {
 		t.Helper()

@@ -113,6 +113,7 @@ func (r *rejectionCollector) compare(reasons ...string) {
 // TestRejectionsAgree provokes each reason of a rejection on a running node. The response, the decision, the
 // access log and explain agree.
 func TestRejectionsAgree(t *testing.T) {
+	t.Parallel()
 	const routes = `routes=[{"path":"/","upstream":"well","auth":"none","deadline":"30s"}]`
 	upstreams := func(t *testing.T) string { return fmt.Sprintf(`upstreams={"well":{"url":%q}}`, newUpstream(t)) }
 	for size, reasons := range map[string][]string{"3": {"queue_timeout", "queue_full"}, "12": {"class_limit", "flow_limit"}} { // a class has at least one place, and a third at most
@@ -183,8 +184,8 @@ func TestRejectionsAgree(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 		r.note(r.decision(t, resp.Header.Get("X-Decision-Id")))
-		_ = c.Close()
 		r.compare("not_serving")
+		_ = c.Close() // the drain ends, and with it the node
 	})
 }
 

@@ -62,11 +62,12 @@ func hangFirst(begun, end chan struct{}) http.Handler {
 // TestRoutesOfMethodsKeepTheirCounters: two unnamed routes that differ only in their methods have separate
 // counters, and keep them if a reload changes their order.
 func TestRoutesOfMethodsKeepTheirCounters(t *testing.T) {
+	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := httptest.NewServer(hangFirst(begun, end))
 	t.Cleanup(s.Close)
 	app := "upstreams: {app: {url: \"" + s.URL + "\"}}\n"
-	reads, writes := "{path: /x, methods: [GET], upstream: app, auth: none, max_inflight: 1}", "{path: /x, methods: [POST], upstream: app, auth: none, max_inflight: 1}"
+	reads, writes := "{path: /x, methods: [GET], upstream: app, auth: none, max_inflight: 1, deadline: 1m}", "{path: /x, methods: [POST], upstream: app, auth: none, max_inflight: 1, deadline: 1m}"
 	c := startWithFile(t, app+"routes: ["+reads+", "+writes+"]\n")
 	done := make(chan struct{})
 	go func() {
@@ -94,10 +95,11 @@ func TestRoutesOfMethodsKeepTheirCounters(t *testing.T) {
 
 // TestMaxInflightIsOfItsRoute: a route at its limit rejects requests of that route only.
 func TestMaxInflightIsOfItsRoute(t *testing.T) {
+	t.Parallel()
 	begun, end := make(chan struct{}), make(chan struct{})
 	s := httptest.NewServer(hangFirst(begun, end))
 	t.Cleanup(s.Close)
-	c := startWithFile(t, "upstreams: {app: {url: \""+s.URL+"\"}}\nroutes: [{path: /x, upstream: app, auth: none, max_inflight: 1}]\n")
+	c := startWithFile(t, "upstreams: {app: {url: \""+s.URL+"\"}}\nroutes: [{path: /x, upstream: app, auth: none, max_inflight: 1, deadline: 1m}]\n")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -126,6 +128,7 @@ func TestMaxInflightIsOfItsRoute(t *testing.T) {
 
 // TestPolicyNamesItsWindow: the window of RateLimit-Policy is the time in which the burst refills, in seconds.
 func TestPolicyNamesItsWindow(t *testing.T) {
+	t.Parallel()
 	for _, q := range []struct{ rule, want string }{
 		{"requests_per_second: 2, burst: 10", `"p";q=10;w=5`},
 		{"requests_per_second: 0.5, burst: 30", `"p";q=30;w=60`},
@@ -145,6 +148,7 @@ func TestPolicyNamesItsWindow(t *testing.T) {
 
 // TestPagesRepeatNoAccount: the pages of accounts have each account once.
 func TestPagesRepeatNoAccount(t *testing.T) {
+	t.Parallel()
 	c := startWithFile(t, "log: {level: error}\n")
 	var want []string
 	for i := range 7 {
@@ -191,6 +195,7 @@ func TestPagesRepeatNoAccount(t *testing.T) {
 // TestReplacedEndpointHasNoFailures: the failures of an endpoint end with it. An endpoint that replaces it after a
 // reload is not ejected.
 func TestReplacedEndpointHasNoFailures(t *testing.T) {
+	t.Parallel()
 	good := namedUpstream(t, "here")
 	at := func(url string) string {
 		return "upstreams: {app: {urls: [\"" + url + "\", \"" + good + "\"], max_attempts: 1}}\nroutes: [{path: /, upstream: app, auth: none}]\n"

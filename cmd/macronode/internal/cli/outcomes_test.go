@@ -69,13 +69,14 @@ type provoked struct {
 // TestOutcomesAgree provokes outcomes on a running node, each twice. The response, the decision, the access log
 // and the audit log agree in each field.
 func TestOutcomesAgree(t *testing.T) {
+	t.Parallel()
 	well, down, odd := newUpstream(t), nettest.RefusingAddress(t), notHTTPUpstream(t)
 	p := startNode(t, "log.access=true", "log.format=json", "log.level=error",
 		fmt.Sprintf(`upstreams={"well":{"url":%q,"max_attempts":1},"down":{"url":%q,"max_attempts":2},"odd":{"url":%q,"max_attempts":1},"tls":{"url":%q,"max_attempts":1}}`,
 			well, down, odd, strings.Replace(well, "http:", "https:", 1)),
-		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/odd","upstream":"odd","auth":"none"},`+
+		`routes=[{"path":"/","upstream":"well","auth":"none"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/odd","upstream":"odd","auth":"none"},`+
 			`{"path":"/tls","upstream":"tls","auth":"none"},{"name":"keyed","path":"/keyed","upstream":"well","auth":"key"},{"name":"few","path":"/few","upstream":"well","auth":"none"},`+
-			`{"path":"/parts","auth":"none","hydrate":[{"name":"odd","upstream":"well","path":"/odd"}]}]`,
+			`{"path":"/parts","auth":"none","hydrate":[{"name":"odd","upstream":"well","path":"/odd"}]},{"path":"/hangs","upstream":"well","auth":"none","deadline":"300ms"}]`,
 		`quotas=[{"name":"few-bear","scope":"route","route":"few","requests_per_second":0.0001,"burst":2}]`)
 	const issue = `{"to":"ann","asset":"EUR/2","amount_minor":"%d"}`
 	none := event.RetryAllowed.String()
@@ -89,8 +90,8 @@ func TestOutcomesAgree(t *testing.T) {
 		{what: "status", method: "GET", path: "/refuses", status: 503, why: "admitted", route: "routes[0]", outcome: "status", endpoint: well, tries: 1, upstream: "well", halt: "max_attempts"},
 		{what: "closed", method: "GET", path: "/closes", status: 502, code: "bad_gateway", why: "admitted", route: "routes[0]", outcome: "connection_reset", endpoint: well, tries: 1, upstream: "well", halt: "max_attempts"},
 		{what: "closed midway", method: "GET", path: "/breaks", cut: true, status: 200, why: "admitted", route: "routes[0]", outcome: "connection_reset", endpoint: well, tries: 1, upstream: "well", halt: none},
-		{what: "deadline", method: "GET", path: "/hangs", status: 504, code: "timeout", why: "admitted", route: "routes[0]", outcome: "deadline", endpoint: well, tries: 1, upstream: "well", halt: "deadline"},
-		{what: "hurried", method: "GET", path: "/hangs", header: []string{"X-Deadline-Ms", "50"}, status: 504, code: "timeout", why: "admitted", route: "routes[0]", outcome: "client_deadline", endpoint: well, tries: 1, upstream: "well"},
+		{what: "deadline", method: "GET", path: "/hangs", status: 504, code: "timeout", why: "admitted", route: "routes[7]", outcome: "deadline", endpoint: well, tries: 1, upstream: "well", halt: "deadline"},
+		{what: "hurried", method: "GET", path: "/hangs", header: []string{"X-Deadline-Ms", "50"}, status: 504, code: "timeout", why: "admitted", route: "routes[7]", outcome: "client_deadline", endpoint: well, tries: 1, upstream: "well"},
 		{what: "unfit", method: "GET", path: "/parts", status: 200, why: "admitted", route: "routes[6]", outcome: "invalid_part", endpoint: well, tries: 1, upstream: "well"},
 		{what: "no key", method: "GET", path: "/keyed", status: 401, code: "unauthorized", why: "admitted", route: "keyed, routes[4]"},
 		{what: "with a key", method: "GET", path: "/keyed", key: true, status: 200, why: "admitted", route: "keyed, routes[4]", outcome: "ok", endpoint: well, tries: 1, upstream: "well", halt: none},
@@ -345,6 +346,7 @@ func (a *recordingUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestRetriesAreOfSafeMethodsAndShareTheDeadline: GET is retried within the deadline; POST and PATCH are not.
 func TestRetriesAreOfSafeMethodsAndShareTheDeadline(t *testing.T) {
+	t.Parallel()
 	u := new(recordingUpstream)
 	s := httptest.NewServer(u)
 	t.Cleanup(s.Close)

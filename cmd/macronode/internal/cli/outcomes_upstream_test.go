@@ -98,6 +98,7 @@ func fullBacklogAddress(t *testing.T) string {
 // TestUpstreamOutcomesAgree provokes rare upstream outcomes, each twice. The response, the decision and the access
 // log agree, and explain names them.
 func TestUpstreamOutcomesAgree(t *testing.T) {
+	t.Parallel()
 	over := make(chan struct{})
 	partly := scriptedUpstream(t, func(c net.Conn, in *bufio.Reader) {
 		_ = header(in)

@@ -13,6 +13,7 @@ import (
 // TestProtectedPathHasOneSpelling requests a path that needs a key in every spelling that common servers accept,
 // over both protocols. If another route needs no key, each gets 400 or 401, unless that route matches any path.
 func TestProtectedPathHasOneSpelling(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	trust := &tls.Config{RootCAs: testkit.WriteCertificate(t, dir, time.Now().Add(30*24*time.Hour)), MinVersion: tls.VersionTLS13}
 	p := startNode(t, append(testkit.TLSKeys(dir), newAppUpstream(t),

@@ -41,6 +41,7 @@ func (p process) circuitOfAnonymous(t *testing.T) string {
 // TestFailuresOfAPeerSpareOthers: one address without a key makes the upstream answer 503. The circuit opens for that
 // address only. Another address gets the answers of the upstream, and they close the circuit.
 func TestFailuresOfAPeerSpareOthers(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, `upstreams={"app":{"url":"`+newUpstream(t)+`","max_attempts":1}}`, `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	failing, other := peerClient("127.0.0.2"), peerClient("127.0.0.3")
 	fail := func(n int) {

@@ -50,10 +50,19 @@ func startWithFlags(t *testing.T, flags ...string) (p process) {
 // startInDir is startWithFlags in a directory.
 func startInDir(t *testing.T, dir string, flags ...string) (p process) {
 	t.Helper()
+	return startCommand(t, dir, exec.Command("macronode", serveArgs(dir, flags)...)) // the program of this test, which is first in the path
+}
+
+// serveArgs returns the arguments with which startCommand finds a node.
+func serveArgs(dir string, flags []string) []string {
+	return slices.Concat([]string{"serve", "--data", dir, "--json"}, testkit.FreePorts, flags)
+}
+
+// startCommand starts a command that becomes a node on a directory.
+func startCommand(t *testing.T, dir string, cmd *exec.Cmd) (p process) {
+	t.Helper()
 	p.dir = dir
-	args := slices.Concat([]string{"serve", "--data", p.dir, "--json"}, testkit.FreePorts, flags)
 	log := new(testkit.Output)
-	cmd := exec.Command("macronode", args...) // the program of this test, which is first in the path
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -110,6 +119,7 @@ func (p process) adminText(t *testing.T, path string) string {
 // TestRunningNodeMatchesRegistry: the program shows exactly what is declared: each queue with its limit and
 // policy, and each series of each metric.
 func TestRunningNodeMatchesRegistry(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "node.in_flight=80", "index.memtable_frames=12345", `quotas=[{"name":"app","scope":"peer","requests_per_second":9000},{"name":"more","scope":"peer","requests_per_second":9000,"shadow":true}]`, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
 		`exports.sinks=[{"name":"app","kind":"http","url":"http://127.0.0.1:9"},{"name":"more","kind":"file","dir":"out"}]`)
 	var queues []adminapi.Queue
@@ -119,7 +129,11 @@ func TestRunningNodeMatchesRegistry(t *testing.T) {
 	for _, why := range testkit.Differences(shownQueues(queues), declaredQueues(t, "node.in_flight=80", "index.memtable_frames=12345")) {
 		t.Error(why)
 	}
-	for _, why := range testkit.Differences(shownSeries(p.adminText(t, "/metrics")), declaredSeries("app", "more")) {
+	metrics := p.adminText(t, "/metrics")
+	for check := testkit.HangGuard(t); strings.Count(metrics, "\nexport_sink_up{") < 2; check() { // they are absent until the node has read its streams
+		metrics = p.adminText(t, "/metrics")
+	}
+	for _, why := range testkit.Differences(shownSeries(metrics), declaredSeries("app", "more")) {
 		t.Error(why)
 	}
 }

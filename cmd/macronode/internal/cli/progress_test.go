@@ -13,6 +13,7 @@ import (
 
 // TestProgressReporter: once a second, and at the end.
 func TestProgressReporter(t *testing.T) {
+	t.Parallel()
 	for _, live := range []bool{false, true} {
 		var out bytes.Buffer
 		at := time.Unix(0, 0)

@@ -31,6 +31,7 @@ func healthChecked(t *testing.T, name string) (url string, checks *atomic.Int64)
 // TestReloadUnderTrafficHasItsEffects: one reload changes hot keys of each section under constant traffic. Each
 // change has its effect, and no request fails.
 func TestReloadUnderTrafficHasItsEffects(t *testing.T) {
+	t.Parallel()
 	one, ofOne := healthChecked(t, "one")
 	two, ofTwo := healthChecked(t, "two")
 	health := "health: { path: /healthy, interval: 100ms, timeout: 100ms, rise: 1 }"

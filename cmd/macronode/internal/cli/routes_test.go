@@ -49,6 +49,7 @@ func (p process) send(t *testing.T, method, path string, header ...string) *http
 // TestRouteQuota: the quota of a route counts the requests of all callers to that route, and nothing else. A
 // rejection names the quota.
 func TestRouteQuota(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, newAppUpstream(t), `routes=[{"upstream":"app","auth":"none"},{"name":"shop","path":"/shop","upstream":"app","auth":"none"}]`,
 		`quotas=[{"name":"shop-bears","scope":"route","route":"shop","requests_per_second":0.001,"burst":2}]`)
 	for i, want := range []int{200, 200, 429} {
@@ -67,6 +68,7 @@ func TestRouteQuota(t *testing.T) {
 // TestRouteCORS: a page of a listed origin can use the route and read its rejections. A preflight is admitted as
 // anonymous. The node's own API allows no page.
 func TestRouteCORS(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, newAppUpstream(t), `routes=[{"upstream":"app","auth":"none"},{"path":"/shop","upstream":"app","cors":{"origins":["https://app.example"],"methods":["PUT"]}}]`,
 		`quotas=[{"name":"strangers","scope":"peer","classes":["anon"],"requests_per_second":0.001,"burst":6}]`)
 	const origin, allow = "https://app.example", "Access-Control-Allow-Origin"
@@ -141,6 +143,7 @@ func (d *healthEndpoint) nodeStatus() string {
 // TestRequiredUpstream: the node waits until a required upstream was healthy once, and names it. If it fails
 // later, the node stays ready.
 func TestRequiredUpstream(t *testing.T) {
+	t.Parallel()
 	d := &healthEndpoint{dir: t.TempDir(), enough: make(chan struct{})}
 	s := httptest.NewServer(d)
 	t.Cleanup(s.Close)
@@ -168,6 +171,7 @@ func TestRequiredUpstream(t *testing.T) {
 // TestRouteDecompresses: a route with decompress_request forwards the decompressed body, others forward it
 // unchanged.
 func TestRouteDecompresses(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		w.Header().Set("X-Saw", fmt.Sprintf("%d bytes of %q, %v", len(body), r.Header.Get("Content-Encoding"), err))

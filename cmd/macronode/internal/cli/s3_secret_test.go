@@ -12,6 +12,7 @@ import (
 // TestMissingS3SecretIsLogged: a secret that is created for a journal that exists is logged, since clients have another one. That of a
 // new node is not.
 func TestMissingS3SecretIsLogged(t *testing.T) {
+	t.Parallel()
 	const warning = "s3.secret was missing and is created"
 	dir := t.TempDir()
 	for _, c := range []struct{ lost, warned bool }{{false, false}, {false, false}, {true, true}, {false, false}} {

@@ -14,6 +14,7 @@ import (
 // TestLostSegmentStopsWrites: when another program removes, cuts or replaces the open segment, the node stops
 // writing and reports it, because what it wrote would be lost at the next start.
 func TestLostSegmentStopsWrites(t *testing.T) {
+	t.Parallel()
 	for what, do := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"cut":     func(path string) error { return os.Truncate(path, 64) },

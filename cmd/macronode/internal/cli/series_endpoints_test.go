@@ -57,6 +57,7 @@ func (p process) scrapedValues(t *testing.T) map[string]float64 {
 // TestEachEndpointIsCounted requests each endpoint of the real node once, with an exhausted quota. Each counter of
 // that request moves by 1 under its endpoint, plane, class and quota, and no other moves.
 func TestEachEndpointIsCounted(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", `upstreams={"app":{"url":"http://127.0.0.1:9"}}`, `routes=[{"path":"/app","upstream":"app","auth":"none"}]`,
 		`quotas=[{"name":"none","scope":"peer","requests_per_second":0.000001,"burst":1},{"name":"more","scope":"peer","requests_per_second":9000}]`)
 	p.requestID(t, http.MethodGet, "/v1/nowhere")
@@ -122,6 +123,7 @@ var s3Requests = map[string][]string{
 
 // TestEachOperationOfS3IsCounted sends each operation once, without a signature, when the quota is used up.
 func TestEachOperationOfS3IsCounted(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", "listen.s3=127.0.0.1:0", `quotas=[{"name":"none","scope":"peer","requests_per_second":0.000001,"burst":1}]`)
 	p.requestID(t, http.MethodGet, "/v1/nowhere")
 	p.HTTP = p.S3

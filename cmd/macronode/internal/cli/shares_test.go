@@ -67,6 +67,7 @@ func tunnelUpstream(t *testing.T) string {
 // TestAnonymousTunnelsLeavePermits: a caller without a key that opens tunnels and reads nothing gets at most its
 // share of permits, and requests with keys are served as before.
 func TestAnonymousTunnelsLeavePermits(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", "permits.proxy=16", "permits.streams=16", "queue.proxy=16", "node.drain=0s",
 		fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnelUpstream(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
@@ -95,6 +96,7 @@ func TestAnonymousTunnelsLeavePermits(t *testing.T) {
 // TestTunnelsOfTwoAddressesLeavePermits: two addresses without a key open as many tunnels as they can. The first gets its
 // share, the second half of what is left, and further addresses still open tunnels.
 func TestTunnelsOfTwoAddressesLeavePermits(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", "node.drain=0s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnelUpstream(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	const tunnel = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
 	for _, of := range []struct {
@@ -119,6 +121,7 @@ func TestTunnelsOfTwoAddressesLeavePermits(t *testing.T) {
 // TestTunnelsHoldTheirOwnPermits: a tunnel and an event stream of an upstream hold permits of the facet streams,
 // and none of requests.
 func TestTunnelsHoldTheirOwnPermits(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", "node.drain=0s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnelUpstream(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	for _, request := range []string{
 		"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
@@ -136,6 +139,7 @@ func TestTunnelsHoldTheirOwnPermits(t *testing.T) {
 // TestLongPollsLeaveListPermits: a key has at most its share of waiting requests, and waiting requests take no
 // permits from lists.
 func TestLongPollsLeaveListPermits(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, "log.level=error", "permits.query=4", "permits.streams=16", "node.drain=0s", "http.request_deadline=1m", "http.write_timeout=2m")
 	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
 	testkit.Must(t, err)

@@ -60,6 +60,7 @@ type readyz struct {
 	BrokenForAnonymous []string `json:"broken_upstreams_anonymous"`
 	Down               []string `json:"unhealthy_upstreams"`
 	Failed             []string `json:"failed_providers"`
+	Lost               int      `json:"lost_objects"`
 
 	Certificate adminapi.Proof `json:"certificate"`
 }
@@ -78,6 +79,8 @@ func (s *readyz) withDetails(names []string) string {
 			more = strings.Join(s.Down, ", ")
 		case types.ProviderFailed.String():
 			more = strings.Join(s.Failed, ", ")
+		case types.ObjectsLost.String():
+			more = fmt.Sprintf("%d: macronode storage status lists them", s.Lost)
 		case types.JournalFailed.String():
 			more = s.Fault
 		}

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"macronode/adapters/nodedir"
+	"macronode/cmd/macronode/internal/testkit"
 )
 
 func (p *peer) at() string { return p.Listener.Addr().String() }
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		answer, flags string
 		code          int
@@ -77,6 +79,7 @@ func (n killableNode) succeeded() error {
 func ignore(error) error { return nil }
 
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	type then = func(killableNode) error
 	const asked, gone = "POST /drain  Bearer token", "the node has ended\n"
 	for _, c := range []struct {
@@ -122,5 +125,29 @@ func TestDrain(t *testing.T) {
 				t.Fatalf("%d, asked %q, waited %v\n%swant\n%s", code, p.requests(), d.waits, output, want)
 			}
 		})
+	}
+}
+
+// TestBrokenFileReachesNode: while the configuration file is not YAML, status and drain reach the node if they have its data directory, and
+// say so if they have not.
+func TestBrokenFileReachesNode(t *testing.T) {
+	t.Parallel()
+	p := startNode(t)
+	file := filepath.Join(t.TempDir(), "broken.yaml")
+	testkit.Must(t, os.WriteFile(file, []byte("{"), 0o600))
+	command := func(args ...string) (string, error) {
+		cmd := exec.Command("macronode", args...)
+		cmd.Env = append(os.Environ(), "MACRONODE_CONFIG="+file)
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	for _, what := range []string{"status", "drain"} {
+		output, err := command(what)
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 2 || !strings.Contains(output, "give its data directory: --data DIR") {
+			t.Errorf("%s: %v\n%s", what, err, output)
+		}
+		if output, err = command(what, "--data", p.dir); err != nil {
+			t.Errorf("%s with --data: %v\n%s", what, err, output)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 // TestFailuresOfATenantSpareOthers: most requests to an upstream fail, all of them of one tenant. The circuit stays closed
 // for both tenants, because the requests of the other succeed.
 func TestFailuresOfATenantSpareOthers(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, `upstreams={"app":{"url":"`+newUpstream(t)+`","max_attempts":1}}`, `routes=[{"path":"/","upstream":"app"}]`)
 	boot, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // TestNodeCertificate: other clients verify the issuer, and commands on the directory of the node verify the
 // fingerprint that is written there.
 func TestNodeCertificate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ends := time.Now().Add(30 * 24 * time.Hour).Truncate(time.Second)
 	pool := testkit.WriteCertificate(t, dir, ends)
@@ -63,6 +64,7 @@ func TestNodeCertificate(t *testing.T) {
 
 // TestConfigCheckReadsCertificate: config check rejects what serve rejects, with the same message.
 func TestConfigCheckReadsCertificate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	testkit.WriteCertificate(t, dir, time.Now().Add(30*24*time.Hour))
 	var sets []string
@@ -96,6 +98,7 @@ func TestConfigCheckReadsCertificate(t *testing.T) {
 // TestCertificateChangeIsAReload: another certificate in the same file is compared, applied, counted and reported
 // like any change.
 func TestCertificateChangeIsAReload(t *testing.T) {
+	t.Parallel()
 	dir, ends := t.TempDir(), time.Now().Add(30*24*time.Hour).Truncate(time.Second)
 	testkit.WriteCertificate(t, dir, ends)
 	c := startWithFile(t, "listen: { tls: { cert: "+filepath.Join(dir, "cert")+", key: "+filepath.Join(dir, "key")+" } }\n")

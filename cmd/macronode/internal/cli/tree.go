@@ -33,7 +33,7 @@ type tree struct {
 	Backup  backupCmd  `cmd:"" help:"Back up the journal of a running or stopped node."`
 	Restore restoreCmd `cmd:"" help:"Check a backup, or restore it as a new journal."`
 	Config  configCmd  `cmd:"" help:"Check, show and reload the configuration."`
-	Explain explainCmd `cmd:"" help:"Explain a decision on a request, or the memory limit."`
+	Explain explainCmd `cmd:"" help:"Explain a decision on a request, the memory limit, or the open files."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
@@ -54,7 +54,7 @@ type (
 		listenFlags `embed:""`
 	}
 	verifyCmd struct {
-		Deep     bool `help:"Also rebuild each snapshot and compare every byte."`
+		Deep     bool `help:"Also rebuild each snapshot and compare every row."`
 		Fast     bool `help:"Check the names and sizes of the files of objects, not their contents."`
 		Progress bool `help:"Show progress on standard error, even if it is no terminal."`
 	}
@@ -63,10 +63,14 @@ type (
 		Status storageStatusCmd `cmd:"" help:"Show the copies in each provider of the running node."`
 		Scrub  storageScrubCmd  `cmd:"" help:"Read and verify all copies, and wait for the end."`
 		Repair storageRepairCmd `cmd:"" help:"Look for missing copies, and wait until they are restored."`
+
+		Rebalance storageRebalanceCmd `cmd:"" help:"Move copies and shards to the providers where new objects would have them, and wait for the end."`
 	}
 	storageStatusCmd struct{}
 	storageScrubCmd  struct{}
 	storageRepairCmd struct{}
+
+	storageRebalanceCmd struct{}
 
 	statusCmd struct{}
 	drainCmd  struct {
@@ -97,9 +101,11 @@ type (
 
 	explainCmd struct {
 		Memory   memoryCmd   `cmd:"" help:"Show how much memory the configuration can use, part by part."`
+		Files    filesCmd    `cmd:"" help:"Show how many files and connections the configuration can have open, part by part."`
 		Decision decisionCmd `cmd:"" default:"withargs" help:"Explain what happened to a request, and why."`
 	}
 	memoryCmd   struct{}
+	filesCmd    struct{}
 	decisionCmd struct {
 		ID string `arg:"" help:"Id of the decision: X-Decision-Id of a response, decision_id of a problem."`
 	}
@@ -125,11 +131,46 @@ func otherVariables() []string {
 
 // load reads the configuration from the command line, the environment and the file.
 func (c *Console) load(own ...config.Flag) (*config.Config, error) {
+	s, err := c.sources(own...)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(s)
+	if err == nil {
+		err = errors.Join(settings.CheckPolicy(cfg), settings.CheckPaths(cfg), settings.CheckSinks(cfg))
+	}
+	return cfg, exit.Unable(err)
+}
+
+// dataDir returns the data directory. A command that asks the running node needs no more of the configuration, whose
+// file may be invalid meanwhile: the node then reports why it has rejected it.
+func (c *Console) dataDir() (string, error) {
+	cfg, err := c.load()
+	if err == nil {
+		return cfg.Data, nil
+	}
+	s, wrong := c.sources()
+	if wrong != nil {
+		return "", err
+	}
+	apart := s
+	apart.File = ""
+	if _, wrong = config.Load(apart); wrong != nil { // flags and variables must be right
+		return "", err
+	}
+	if dir, ok := config.DataDir(s); ok {
+		return dir, nil
+	}
+	return "", exit.Unable(fmt.Errorf("%w\nto ask a running node all the same, give its data directory: --data DIR", err))
+}
+
+// sources returns the layers of the configuration.
+func (c *Console) sources(own ...config.Flag) (config.Sources, error) {
 	s := config.Sources{File: c.tree.ConfigFile, Environ: c.environ, Elsewhere: otherVariables(), Sections: settings.Planes().Sections()}
 	for _, set := range c.tree.Set {
 		key, text, ok := strings.Cut(set, "=")
 		if !ok {
-			return nil, exit.Unable(fmt.Errorf("--set %s must be KEY=VALUE", set))
+			return s, exit.Unable(fmt.Errorf("--set %s must be KEY=VALUE", set))
 		}
 		s.Flags = append(s.Flags, config.Flag{Name: "--set " + set, Key: key, Text: text})
 	}
@@ -139,11 +180,7 @@ func (c *Console) load(own ...config.Flag) (*config.Config, error) {
 			s.Flags = append(s.Flags, f)
 		}
 	}
-	cfg, err := config.Load(s)
-	if err == nil {
-		err = errors.Join(settings.CheckPolicy(cfg), settings.CheckPaths(cfg), settings.CheckSinks(cfg))
-	}
-	return cfg, exit.Unable(err)
+	return s, nil
 }
 
 func (l listenFlags) flags() []config.Flag {

@@ -31,7 +31,8 @@ type (
 	}
 	queryUsageCmd struct {
 		usageRange
-		Last   time.Duration `placeholder:"DURATION" help:"The time up to now, such as 24h, instead of --from and --to."`
+		Last   time.Duration `placeholder:"DURATION" help:"The time up to now, or up to --as-of, such as 24h, instead of --from and --to."`
+		AsOf   string        `placeholder:"TIME" help:"Sum only what was due to be sealed by then, with the same answer for ever; in the same form as --from."`
 		Group  []string      `placeholder:"NAME" enum:"window,service,region,method,route,subject" help:"Sum for each window, service, region, method, route, subject; separated by commas, or repeated."`
 		CSV    bool          `name:"csv" xor:"format" help:"Print CSV."`
 		NDJSON bool          `name:"ndjson" xor:"format" help:"Print an object a line."`
@@ -44,8 +45,9 @@ type (
 	// billedPeriod is the usage of an invoice.
 	billedPeriod struct {
 		Tenant string `arg:"" placeholder:"TENANT" help:"Tenant of the API key: default, or a number."`
-		From   string `required:"" placeholder:"TIME" help:"First begin of a window: RFC 3339, or a date such as 2026-01-01 (00:00 UTC)."`
-		To     string `required:"" placeholder:"TIME" help:"End of the period, in the same form: windows that begin before it."`
+		From   string `required:"" xor:"from" placeholder:"TIME" help:"First begin of a window: RFC 3339, or a date such as 2026-01-01 (00:00 UTC)."`
+		To     string `required:"" xor:"to" placeholder:"TIME" help:"End of the period, in the same form: windows that begin before it."`
+		Month  string `required:"" xor:"from,to" placeholder:"MONTH" help:"A month (UTC) such as 2026-01, instead of --from and --to."`
 		clientFlags
 	}
 	invoiceUsageCmd struct {

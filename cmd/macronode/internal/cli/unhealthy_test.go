@@ -13,6 +13,7 @@ import (
 // TestNoHealthyEndpointIsShown: if health checks fail on every endpoint of an upstream, status and readyz name it,
 // and the node stays ready.
 func TestNoHealthyEndpointIsShown(t *testing.T) {
+	t.Parallel()
 	p := startNode(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}},"well":{"url":%q}}`, nettest.RefusingAddress(t), newUpstream(t)),
 		`routes=[{"path":"/app","upstream":"app","auth":"none"},{"path":"/","upstream":"well","auth":"none"}]`)
 	const want = `"unhealthy_upstreams":["app"]`
@@ -35,6 +36,7 @@ func TestNoHealthyEndpointIsShown(t *testing.T) {
 // TestFailedHealthChecksAreReported: the log and explain name an endpoint that fails its health checks, with the
 // reason.
 func TestFailedHealthChecksAreReported(t *testing.T) {
+	t.Parallel()
 	down := nettest.RefusingAddress(t)
 	p := startNode(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`, down), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	<-p.log.Await("no requests are sent to it\" upstream=app endpoint=" + down + " result=connection_refused changes=1 healthy=0 ejected=0 unhealthy=1")

@@ -7,7 +7,8 @@ import (
 
 // TestUnreachableRouteIsRejected: a route that no request can match is rejected at the start.
 func TestUnreachableRouteIsRejected(t *testing.T) {
-	for path, wrong := range map[string]bool{"/v1": true, "/v1/wallet": true, "/openapi.json": true, "/": false, "/v10": false, "/app": false} {
+	t.Parallel()
+	for path, wrong := range map[string]bool{"/v1": true, "/v1/wallet": true, "/openapi.json": true, "/o": true, "/o/x": true, "/of": false, "/": false, "/v10": false, "/app": false} {
 		c := newTestConsole()
 		c.tree = &tree{Set: []string{`upstreams={"app":{"url":"http://127.0.0.1:9"}}`, `routes=[{"upstream":"app","path":"` + path + `"}]`}}
 		_, err := c.load()

@@ -19,6 +19,7 @@ import (
 // TestUnreadableRecordIsReported: a frame before the last snapshot is damaged on the disk. The node starts
 // from the snapshot and takes writes; the receipt has a code of its own, and the node is degraded.
 func TestUnreadableRecordIsReported(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	settings := []string{"--set", "journal.snapshot_interval_bytes=1MiB"}
 	p := startInDir(t, dir, settings...)

@@ -47,6 +47,27 @@ type billing struct {
 	maxAmount types.Amount // of one transfer
 }
 
+// period returns the period that the flags select. An error of another kind than a wrong flag is left to the node.
+func (v *billedPeriod) period() (accounting.Window, error) {
+	var from, to time.Time
+	var err error
+	if v.From == "" && v.To == "" { // the parser requires --month then
+		if from, err = time.Parse("2006-01", v.Month); err != nil {
+			return accounting.Window{}, exit.Unable(fmt.Errorf("--month %s must be a month such as 2026-01", v.Month))
+		}
+		to = from.AddDate(0, 1, 0)
+	} else if from, err = parseTime("--from", v.From); err == nil {
+		to, err = parseTime("--to", v.To)
+	}
+	if err != nil {
+		return accounting.Window{}, err
+	}
+	if from.UnixMilli() < 0 || from != from.Truncate(time.Millisecond) || to != to.Truncate(time.Millisecond) {
+		return accounting.Window{}, exit.Unable(errors.New("the period must have whole milliseconds since 1970"))
+	}
+	return accounting.Window{From: types.Time(from.UnixMilli()), To: types.Time(to.UnixMilli())}, nil
+}
+
 // withBilling calls ask with what the flags select.
 func (v *billedPeriod) withBilling(c *Console, ask func(context.Context, *billing) error) error {
 	b := billing{Console: c}
@@ -54,16 +75,11 @@ func (v *billedPeriod) withBilling(c *Console, ask func(context.Context, *billin
 	if b.tenant, ok = usagefile.ParseTenant(v.Tenant); !ok {
 		return exit.Unable(fmt.Errorf("the tenant %s must be default, or a number", v.Tenant))
 	}
-	var err error
-	if b.query.From, err = parseTime("--from", v.From); err != nil {
+	period, err := v.period()
+	if err != nil {
 		return err
 	}
-	if b.query.To, err = parseTime("--to", v.To); err != nil {
-		return err
-	}
-	if b.query.From.UnixMilli() < 0 || b.query.From != b.query.From.Truncate(time.Millisecond) || b.query.To != b.query.To.Truncate(time.Millisecond) {
-		return exit.Unable(errors.New("--from and --to must be whole milliseconds since 1970"))
-	}
+	b.query.From, b.query.To = time.UnixMilli(int64(period.From)).UTC(), time.UnixMilli(int64(period.To)).UTC()
 	cfg, err := c.pricedConfig(v.URL == "")
 	if err != nil {
 		return err
@@ -91,37 +107,54 @@ func (c *Console) pricedConfig(ofNode bool) (*config.Config, error) {
 	return cfg, nil
 }
 
-// bill computes the invoice of the windows of the period that are sealed.
-func (b *billing) bill(ctx context.Context) (*bill, error) {
+// sealedTo returns the end of the windows of the tenant that are sealed.
+func (b *billing) sealedTo(ctx context.Context) (types.Time, error) {
 	now, err := b.node.Usage(ctx, b.query)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if of := usagefile.TenantName(b.tenant); now.Tenant != of {
-		return nil, exit.Unable(fmt.Errorf("the API key is of tenant %s, not of %s", now.Tenant, of))
+		return 0, exit.Unable(fmt.Errorf("the API key is of tenant %s, not of %s", now.Tenant, of))
 	}
-	from, to := types.Time(b.query.From.UnixMilli()), types.Time(b.query.To.UnixMilli())
-	period := accounting.Window{From: from, To: max(from, min(to, types.Time(now.SealedTo.UnixMilli())))}
-	build, chains, sealed := invoice.New(b.tenant, period, b.prices), accounting.NewVerifier(), b.query
-	sealed.To = time.UnixMilli(int64(period.To))
-	for raw, err := range b.node.UsageSlices(ctx, sealed, listOptions(0)) {
+	return types.Time(now.SealedTo.UnixMilli()), nil
+}
+
+// read returns the invoice of the slices of a period, and the sums of its chains. They are those that were sealed by one frame.
+func (b *billing) read(ctx context.Context, period accounting.Window) (v invoice.Invoice, sums []accounting.VerifiedStream, err error) {
+	build, chains, q := invoice.New(b.tenant, period, b.prices), accounting.NewVerifier(), b.query
+	q.From, q.To = time.UnixMilli(int64(period.From)), time.UnixMilli(int64(period.To))
+	for raw, err := range b.node.UsageSlices(ctx, q, listOptions(0)) {
 		if err != nil {
-			return nil, err
+			return v, nil, err
 		}
 		s, err := usagefile.AddSlice(chains, raw.Raw)
 		if err == nil {
 			err = build.Add(&s)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the node returned an invalid slice: %w", err)
+			return v, nil, fmt.Errorf("the node returned an invalid slice: %w", err)
 		}
 	}
-	of := &bill{to: to}
-	if of.Invoice, err = build.Invoice(); err != nil {
+	v, err = build.Invoice()
+	return v, chains.Streams(), err
+}
+
+// bill computes the invoice of the windows of the period that are sealed.
+func (b *billing) bill(ctx context.Context) (*bill, error) {
+	to, err := b.sealedTo(ctx)
+	if err != nil {
 		return nil, err
 	}
-	of.text = usagefile.NewInvoice(&of.Invoice, to)
-	late, err := b.lateUsage(ctx, sealed, chains.Streams())
+	from, of := types.Time(b.query.From.UnixMilli()), &bill{to: types.Time(b.query.To.UnixMilli())}
+	period := accounting.Window{From: from, To: max(from, min(of.to, to))}
+	var sums []accounting.VerifiedStream
+	if of.Invoice, sums, err = b.read(ctx, period); err != nil {
+		return nil, err
+	}
+	of.text = usagefile.NewInvoice(&of.Invoice, of.to)
+	sealed := b.query
+	sealed.To = time.UnixMilli(int64(period.To))
+	late, err := b.lateUsage(ctx, sealed, sums)
 	if err != nil {
 		return nil, err
 	}

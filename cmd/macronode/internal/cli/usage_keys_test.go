@@ -13,6 +13,7 @@ import (
 // TestUsageLeavesKeysForPayments: usage events take at most three quarters of the idempotency keys. The next batch gets 429,
 // one that can never fit gets 413, and payments succeed with the rest.
 func TestUsageLeavesKeysForPayments(t *testing.T) {
+	t.Parallel()
 	const keys, batch = 64, 16
 	p := startNode(t, fmt.Sprintf("wallet.idempotency.keys=%d", keys), "http.request_deadline=60s") // no key is evicted for twice this time
 	boot, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))

@@ -35,12 +35,18 @@ func (v *queryUsageCmd) Run(c *Console) error {
 	case (v.Last > 0) == (v.From != "") || v.Last > 0 && v.To != "" || v.Last < 0:
 		return exit.Unable(errors.New("usage query needs --from, or --last with a duration such as 24h"))
 	}
-	now := c.now().UTC()
+	end := c.now().UTC()
+	if v.AsOf != "" {
+		if q.AsOf, err = parseTime("--as-of", v.AsOf); err != nil {
+			return err
+		}
+		end = q.AsOf
+	}
 	if v.Last > 0 {
-		q.From = now.Add(-v.Last)
+		q.From = end.Add(-v.Last)
 	}
 	if q.To.IsZero() {
-		q.To = now
+		q.To = end
 	}
 	q.Group = v.Group
 	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
@@ -96,8 +102,11 @@ func (c *Console) usageTable(p *client.UsagePage, groups []string) error {
 			return err
 		}
 	}
-	if len(p.Usage) == 0 {
+	switch {
+	case len(p.Usage) == 0:
 		return c.printLine("no usage from %s to %s", p.From.Format(stampLayout), p.To.Format(stampLayout))
+	case p.SealedTo.IsZero():
+		return c.printLine("as of %s", p.AsOf.Format(stampLayout))
 	}
 	return c.printLine("windows that end by %s are sealed", p.SealedTo.Format(stampLayout))
 }

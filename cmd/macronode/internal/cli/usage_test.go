@@ -17,6 +17,7 @@ const (
 
 // TestRecordUsage: events come from a file in either form or from flags, and are sent in requests of 1,024.
 func TestRecordUsage(t *testing.T) {
+	t.Parallel()
 	many := strings.Repeat(oneEvent+"\n", 1026)
 	for _, c := range []struct {
 		name, args, in string
@@ -66,8 +67,10 @@ func TestRecordUsage(t *testing.T) {
 
 // TestQueryUsage: the time and the groups of a query, and its formats.
 func TestQueryUsage(t *testing.T) {
+	t.Parallel()
 	const page = `{"from":"2026-01-31T00:00:00.000Z","to":"2026-02-01T00:00:00.000Z","usage":[{"dimension":"requests","window_from":"2026-01-31T00:00:00.000Z",` +
 		`"window_to":"2026-01-31T00:05:00.000Z","labels":{"service":"shop"},"value":"12","late":"1","open":"2","events":3}],"sealed_to":"2026-01-31T00:00:00.000Z","as_of":"2026-01-31T00:00:01.000Z"}`
+	const past = `{"from":"2026-01-31T00:00:00.000Z","to":"2026-02-01T00:00:00.000Z","usage":[{"dimension":"requests","labels":{},"value":"12","late":"1","open":"0","events":3}],"as_of":"2026-02-03T08:00:00.000Z"}`
 	const sealed = "windows that end by 2026-01-31T00:00:00.000Z are sealed\n"
 	for _, c := range []struct {
 		args, answer, request string
@@ -83,6 +86,11 @@ func TestQueryUsage(t *testing.T) {
 		{"--from 1970-01-01 --csv", "a,b", "from=1970-01-01T00%3A00%3A00Z&to=2026-01-01T00%3A00%3A00Z&format=csv", 0, "a,b"},
 		{"--from 1970-01-01 --ndjson", "{}", "format=ndjson", 0, "{}"},
 		{"--last 1h", `{"usage":[],"from":"2026-01-31T00:00:00Z","to":"2026-01-31T01:00:00Z"}`, "", 0, "no usage from 2026-01-31T00:00:00.000Z to 2026-01-31T01:00:00.000Z\n"},
+		{"--from 2026-01-31 --as-of 2026-02-03T09:00:00+01:00 --json", past, "from=2026-01-31T00%3A00%3A00Z&to=2026-02-03T08%3A00%3A00Z&as_of=2026-02-03T08%3A00%3A00Z&format=json", 0, past + "\n"},
+		{"--from 2026-01-31 --to 2026-02-01 --as-of 2026-02-03 --csv", "a,b", "to=2026-02-01T00%3A00%3A00Z&as_of=2026-02-03T00%3A00%3A00Z&format=csv", 0, "a,b"},
+		{"--last 24h --as-of 2026-02-03", past, "from=2026-02-02T00%3A00%3A00Z&to=2026-02-03T00%3A00%3A00Z&as_of=2026-02-03T00%3A00%3A00Z&format=json", 0,
+			"dimension         value             late          open          events\nrequests          12                1             0             3\nas of 2026-02-03T08:00:00.000Z\n"},
+		{"--last 24h --as-of later", "", "", 2, "macronode: --as-of later must be a time such as 2026-01-31T12:00:00Z, or a date such as 2026-01-31\n"},
 		{"", "", "", 2, "macronode: usage query needs --from, or --last with a duration such as 24h\n"},
 		{"--last 1h --from 2026-01-31", "", "", 2, "macronode: usage query needs --from, or --last with a duration such as 24h\n"},
 		{"--last 1h --to 2026-01-31", "", "", 2, "macronode: usage query needs --from, or --last with a duration such as 24h\n"},
@@ -100,6 +108,7 @@ func TestQueryUsage(t *testing.T) {
 
 // TestExportUsage: slices are printed as they came, and progress is shown on a terminal only.
 func TestExportUsage(t *testing.T) {
+	t.Parallel()
 	const first, second = `{"seq":1, "rows":[]}`, `{"seq":2}`
 	for _, isTerminal := range []bool{false, true} {
 		p, d := newPeer(t, `200 {"slices":[`+first+`],"next_cursor":"c"}`, `200 {"slices":[`+second+`]}`), newTestConsole()
@@ -120,6 +129,7 @@ func TestExportUsage(t *testing.T) {
 
 // TestLabelFlagsAreAll: the flags name the labels that there are.
 func TestLabelFlagsAreAll(t *testing.T) {
+	t.Parallel()
 	for _, name := range accounting.LabelNames() {
 		v := recordUsageCmd{Dimension: "requests", Value: new(uint64), Label: map[string]string{name: "a"}, ID: "1"}
 		if e, err := v.event(newTestConsole().Console); err != nil || e.Data.Labels.Service+e.Data.Labels.Region+e.Data.Labels.Method+e.Data.Labels.Route+e.Data.Labels.Subject != "a" {

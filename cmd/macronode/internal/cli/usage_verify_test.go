@@ -25,6 +25,7 @@ func exported(t *testing.T) []byte {
 
 // TestVerifyFindsEveryByte: an export in which any byte differs is not accepted, and the error names the line.
 func TestVerifyFindsEveryByte(t *testing.T) {
+	t.Parallel()
 	text := exported(t)
 	if all, err := verifyUsage(bytes.NewReader(text), false); err != nil || len(all) != 2 {
 		t.Fatal(all, err)
@@ -44,6 +45,7 @@ func TestVerifyFindsEveryByte(t *testing.T) {
 
 // TestVerifyNamesField: each field of a line that is changed is found, and named if it is invalid by itself.
 func TestVerifyNamesField(t *testing.T) {
+	t.Parallel()
 	text := string(exported(t))
 	const third = "line 3: requests of tenant default: slice 2: "
 	for _, c := range [][3]string{
@@ -79,6 +81,50 @@ func TestVerifyNamesField(t *testing.T) {
 	}
 }
 
+// TestVerifyNamesWrongSlice: a slice of which a valid field is changed is named, also if its digest is made anew: then the slice that
+// follows it names another one. The fourth line is slice 1 of requests, which is read after slice 2.
+func TestVerifyNamesWrongSlice(t *testing.T) {
+	t.Parallel()
+	lines := slices.Collect(strings.Lines(string(exported(t))))
+	const (
+		two, one  = "line 3: requests of tenant default: slice 2: ", "line 4: requests of tenant default: slice 1: "
+		content   = "digest: is not that of the content, "
+		unchained = "digest: is not the field previous of the slice with seq 2, "
+	)
+	for _, c := range []struct {
+		line            int
+		old, new        string
+		want, redigests string // the error, and that of the slice with the digest that it has now; empty: none
+	}{
+		{2, `"value":"2"`, `"value":"3"`, two + content, ""}, // the last slice of the chain: nothing contradicts it
+		{2, `"events":1`, `"events":2`, two + content, ""},
+		{2, `"shop"`, `"shoq"`, two + content, ""},
+		{2, `:05:15.215Z`, `:05:15.214Z`, two + content, ""},
+		{2, `:06:15.310Z`, `:06:15.311Z`, two + content, ""},
+		{2, `"correction"`, `"usage"`, two + content, ""},
+		{2, `"previous":"9aec`, `"previous":"9aed`, two + content, one + unchained},
+		{2, `"digest":"9bb9`, `"digest":"9bb8`, two + content, ""},
+		{2, `"default"`, `"7"`, "line 3: requests of tenant 7: slice 2: " + content, ""},
+		{2, `"requests"`, `"bytes_in"`, "line 3: bytes_in of tenant default: slice 2: " + content, ""},
+		{2, `"seq":2`, `"seq":3`, "line 3: requests of tenant default: slice 3: " + content, "requests of tenant default: slice 2: seq: the slices 2 to 2 are missing"},
+		{3, `"value":"7"`, `"value":"8"`, one + content, one + unchained},
+		{3, `"events":2`, `"events":3`, one + content, one + unchained},
+		{3, `:05:20.915Z`, `:05:20.914Z`, one + content, one + unchained},
+	} {
+		bad := slices.Clone(lines)
+		if bad[c.line] = strings.Replace(bad[c.line], c.old, c.new, 1); bad[c.line] == lines[c.line] {
+			t.Errorf("%s is not in the line", c.old)
+		}
+		for _, want := range [...]string{c.want, c.redigests} {
+			_, err := verifyUsage(strings.NewReader(strings.Join(bad, "")), false)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+				t.Errorf("%s\n%v, not\n%s", c.new, err, want)
+			}
+			bad[c.line] = renumbered(t, bad[c.line], "2")
+		}
+	}
+}
+
 // renumbered is a line as another slice of its chain, with a digest that is right.
 func renumbered(t *testing.T, text, seq string) string {
 	t.Helper()
@@ -96,6 +142,7 @@ func renumbered(t *testing.T, text, seq string) string {
 
 // TestVerifyFindsGaps: a chain with a gap is accepted only as a part of one.
 func TestVerifyFindsGaps(t *testing.T) {
+	t.Parallel()
 	lines := slices.Collect(strings.Lines(string(exported(t))))
 	text := lines[1] + renumbered(t, lines[0], "4") + renumbered(t, lines[0], "7")
 	const (
@@ -122,6 +169,7 @@ func TestVerifyFindsGaps(t *testing.T) {
 
 // TestVerifyUsage: what is printed, and the exit code.
 func TestVerifyUsage(t *testing.T) {
+	t.Parallel()
 	lines := slices.Collect(strings.Lines(string(exported(t))))
 	const (
 		tokens   = "custom:tokens.in of tenant default: slices "

@@ -12,6 +12,7 @@ import (
 // The directories in a data directory.
 const (
 	Journal   = "journal"
+	Restoring = "journal.restoring" // of a restore that is not complete
 	Snapshots = "snapshots"
 	Index     = "index"
 	Objects   = "objects"

@@ -19,7 +19,7 @@ type Evidence struct {
 	Source string    // the file or directory that records it; empty: none does
 	Index  types.LSN // the last frame that the index contains
 	NoMark bool      // there are segments and no mark: durable frames may be missing at the end without evidence
-	Unsure error     // the mark is damaged: it is unknown whether durable frames are missing
+	Unsure error     // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd
 }
 
 // Note adds a frame that a source records.
@@ -35,7 +35,11 @@ var errForeign = errors.New("the segments belong to another journal than the dat
 // ReadEvidence reads the mark of durable frames and the watermark of the index. If the segments name
 // no journal, marks of any journal count. A watermark of the index that cannot be read is passed to
 // unreadable and does not count.
-func ReadEvidence(data string, journal fs.FS, unreadable func(error)) (e Evidence, err error) {
+func ReadEvidence(data string, journal Segments, unreadable func(error)) (e Evidence, err error) {
+	noEnd := journal.CheckEnd()
+	if noEnd != nil && !errors.Is(noEnd, ErrNoEnd) {
+		return e, noEnd
+	}
 	id, err := journalfile.ID(journal)
 	if err != nil {
 		return e, err
@@ -50,7 +54,7 @@ func ReadEvidence(data string, journal fs.FS, unreadable func(error)) (e Evidenc
 		return e, fmt.Errorf("%w: the segments belong to %016x, %s to %016x up to frame %v; mount the right disk, or remove that file if the segments were replaced intentionally",
 			errForeign, uint64(id), filepath.Join(data, durable.Name), uint64(mark.Journal), mark.LSN)
 	default:
-		e.NoMark = id != 0 && mark.LSN == 0
+		e.Unsure, e.NoMark = noEnd, id != 0 && mark.LSN == 0
 		e.Note(mark.LSN, durable.Name)
 	}
 	of, lsn, err := index.Watermark(filepath.Join(data, Index))

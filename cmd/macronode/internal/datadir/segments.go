@@ -1,22 +1,73 @@
 package datadir
 
 import (
+	"errors"
 	"fmt"
+	"os"
 
 	"macronode/adapters/archive"
 	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
 )
+
+// ErrNoEnd reports that the end of a journal is missing: the archive has newer segments than the data directory. The newest one is never moved there.
+var ErrNoEnd = errors.New("the archive has newer segments than the data directory, so those at the end of the journal are missing")
 
 // Segments are the segment files of a journal, including those in the archive.
 type Segments struct {
 	fs.FS
 	Live    fs.Dir
 	Archive *archive.Archive // nil: none is configured
+	Path    string           // of the archive
+}
+
+// String returns the directory of the segments that are not archived.
+func (s Segments) String() string { return string(s.Live) }
+
+// CheckEnd returns ErrNoEnd if the end of the journal is missing, as far as the names of the segments show.
+func (s Segments) CheckEnd() error {
+	if s.Archive == nil {
+		return nil
+	}
+	archived, err := journalfile.Newest(s.Archive.Kept()) // first: segments are moved while a node runs
+	if err != nil || archived == 0 {
+		return err
+	}
+	live, err := journalfile.Newest(s.Live)
+	if err == nil && live <= archived {
+		err = fmt.Errorf("%w: the newest segment in %s is %d, in %s %d", ErrNoEnd, s.Path, archived, s.Live, live)
+	}
+	return err
+}
+
+// CheckArchive returns journalfile.ErrOther if the archive has segments of another journal.
+func (s Segments) CheckArchive() error {
+	err := journalfile.CheckKept(s.Archive.Kept(), s.Live)
+	if errors.Is(err, journalfile.ErrOther) {
+		err = fmt.Errorf("%w: %s belongs to another node or to a restore; give this node its own journal.archive", err, s.Path)
+	}
+	return err
+}
+
+// IsLost reports whether the data directory has no segment, although the archive has some.
+func (s Segments) IsLost() (bool, error) {
+	if s.Archive == nil {
+		return false, nil
+	}
+	archived, err := journalfile.Newest(s.Archive.Kept())
+	if err != nil || archived == 0 {
+		return false, err
+	}
+	isEmpty, err := journalfile.IsEmpty(s.Live)
+	if errors.Is(err, os.ErrNotExist) {
+		return true, nil
+	}
+	return isEmpty, err
 }
 
 // OpenSegments opens the segments of a directory and those in an archive. If archived is empty, there is no archive.
 func OpenSegments(archived string, segments fs.Dir) (d Segments, err error) {
-	d = Segments{FS: segments, Live: segments}
+	d = Segments{FS: segments, Live: segments, Path: archived}
 	if archived == "" {
 		return d, nil
 	}

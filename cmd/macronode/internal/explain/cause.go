@@ -24,12 +24,16 @@ var Symptoms = map[proxy.FailureReason]string{
 	proxy.DeadlineExceeded:   "no response began within the deadline of the route",
 	proxy.ClientDeadline:     "no response began within the client's X-Deadline-Ms",
 	proxy.ClientDisconnected: "the client disconnected, or did not read the response",
+	proxy.ClientSlow:         "the endpoint closed the connection, for which the node had waited longer for the client than for the endpoint: no failure of the upstream is counted",
 	proxy.RequestBodyError:   "the client's body was too slow, too large or incomplete",
 	proxy.InvalidPart:        "the part was not 200, not JSON, or too large",
 	proxy.EndpointRemoved:    "a reload removed the endpoint",
 	proxy.Shutdown:           "the node shut down and aborted the request at the end of the drain",
 	proxy.StreamRefused:      "over HTTP/2 the endpoint refused the request before processing it, or does not accept a header of this size",
 	proxy.QuotaTimeout:       "the quotas did not release the bytes in time",
+	proxy.KeyEnded:           "its API key was revoked or has expired",
+	proxy.LostDecompressor:   "the decompressor of its zstd body was given to a caller that had none (permits.give_way_after)",
+	proxy.GaveWay:            "its permit was given to a peer that held none (permits.give_way_after)",
 
 	proxy.InvalidRequest:    "the request is malformed and cannot be written: nothing was sent, and no failure of the upstream is counted",
 	proxy.ResourceExhausted: "this machine has no file descriptor or memory for another connection: no failure of the upstream is counted",
@@ -54,10 +58,16 @@ var NoEndpoint = map[event.NoEndpointReason]string{
 	event.NoEndpointStale:       "Its upstream ticket had expired: an internal error.",
 }
 
+// NoDecompressor describes a request for which no decompressor was left.
+const NoDecompressor = "All decompressors for zstd that a caller like this one may use were taken (decompressors). Nothing was sent to the upstream."
+
 // stopReason returns why a trace ended early.
 func stopReason(l *decisions.Leg) string {
 	if l.Stop == event.NoEndpointCircuitOpen.String() && l.Circuit == event.CircuitHalfOpen.String() {
 		return "The circuit breaker of the upstream is half-open: it lets only a few trial requests through."
+	}
+	if l.Stop == proxy.NoDecompressor {
+		return NoDecompressor
 	}
 	for s, text := range NoEndpoint {
 		if s.String() == l.Stop {

@@ -23,6 +23,8 @@ var Reasons = map[string]string{
 	"route_limit":              "rejected: the route has max_inflight requests in flight",
 	"queue_timeout":            "rejected: no permit became free within queue.max_wait or a quarter of its deadline; all were in use, or its share of them was (permits.flow_share, permits.anon_share)",
 	"not_serving":              "rejected: the node was starting or shutting down",
+	"key_ended":                "its API key was revoked or has expired: what waits or lasts is ended",
+	"gave_way":                 "admitted, and ended before its response: its permit was given to a peer that held none (permits.give_way_after)",
 	"no_slot":                  "rejected: its class has as many requests as there are permits and queue places",
 }
 

@@ -13,10 +13,13 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
 	"macronode/adapters/nodedir"
+	"macronode/adapters/objectstore"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/state"
 	"macronode/core/types"
 	rendered "macronode/core/wallet/receipt"
 )
@@ -46,11 +49,24 @@ type BackupOptions struct {
 	Contents bool   // also check the contents of objects that the backup has
 }
 
+// incomplete returns why a backup may lack durable frames; nil: it lacks none.
+func incomplete(known *datadir.Evidence, lacks bool) error {
+	switch {
+	case errors.Is(known.Unsure, datadir.ErrNoEnd):
+		return fmt.Errorf("the backup lacks durable frames: %w; see macronode verify", known.Unsure)
+	case known.Unsure != nil:
+		return errUnsure
+	case lacks:
+		return errHole
+	}
+	return nil
+}
+
 // Backup copies the journal of a data directory, of a running or a stopped node, into the directory of a backup, up to
-// the last durable frame. If the error is errHole, errUnsure or errObjects, the backup is made and is incomplete.
+// the last durable frame. If the error is errHole, errUnsure, errObjects or datadir.ErrNoEnd, the backup is made and is incomplete.
 func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (is *BackupReport, err error) {
 	to := o.To
-	if err := checkTarget(to, cfg.Data); err != nil {
+	if err := checkTarget(to, cfg); err != nil {
 		return nil, err
 	}
 	into, err := fs.Make(filepath.Join(to, datadir.Journal))
@@ -84,40 +100,86 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 		return nil, exit.Unable(err)
 	}
 	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: o.Heir}
-	var k *objectCopy
-	if hasObjects(objects) || hasObjects(copied) {
-		if k, err = e.newObjectCopy(ctx, objects, copied, o.Contents); err != nil {
-			return nil, exit.Unable(err)
-		}
-		k.source, k.next = source{ctx, cfg, from}, e.nextDurable(ctx, cfg, upto)
-		b.Before = k.settle
+	k, err := e.copyOf(source{ctx, cfg, from}, upto, objects, copied, o.Contents)
+	if err != nil {
+		return nil, exit.Unable(err)
+	}
+	if k != nil {
+		b.Before, k.next = k.settle, e.nextDurable(ctx, cfg, upto)
 	}
 	d, err := backup.Copy(ctx, from, into, b, e.Copied)
-	if errors.Is(err, backup.ErrHeir) {
-		err = fmt.Errorf("%w; back up into another directory, or give --follow-restore: then %s is no longer a backup of the earlier journal", err, to)
+	if k != nil && upto == 0 && (errors.Is(err, backup.ErrFork) || errors.Is(err, journalfile.ErrDamaged)) {
+		// The journal is damaged before the end of the backup. The frames behind it may be intact.
+		b.Before = nil
+		if behind, failed := backup.Copy(ctx, from, into, b, e.Copied); failed == nil {
+			d, err = behind, nil
+		}
+	}
+	if err == nil && k != nil && (k.state == nil || k.state.LSN < d.LSN) { // then the backup has the frames from which the objects are known
+		k.readFrom(to, into)
 	}
 	if err == nil && k != nil {
 		err = k.finish(d.LSN)
 	}
 	if err != nil {
-		return nil, exit.Unable(err)
+		return nil, explainCopy(err, to)
 	}
 	if err := noteLoss(fs.Dir(to), d.Cut, known); err != nil {
 		return nil, err
 	}
-	made := newCopied(d)
-	if known.Unsure != nil {
-		err = errUnsure
-	} else if damaged || d.LSN < known.LSN {
-		err = errHole
-	}
+	made, err := newCopied(d), incomplete(&known, damaged || d.LSN < known.LSN)
 	if k != nil {
 		made.Objects = &k.ObjectReport
-		if k.Bad > 0 {
+		switch elsewhere := len(cfg.Storage.Providers) == 0 && !hasObjects(objects); {
+		case k.Bad > 0 && elsewhere:
+			err = errors.Join(err, errElsewhere)
+		case k.Bad > 0:
 			err = errors.Join(err, errObjects)
 		}
 	}
 	return &made, err
+}
+
+// copyOf returns the copy of the objects; nil: the node never had any. That no file of an object is found proves nothing: the directories may
+// be away, or be named in a configuration that was not given.
+func (e Env) copyOf(of source, upto types.LSN, objects, copied *objectstore.Store, contents bool) (*objectCopy, error) {
+	if has := hasObjects(objects) || hasObjects(copied); !has {
+		is, err := of.at(upto)
+		if err != nil {
+			return nil, err
+		}
+		if total(is).Objects == 0 {
+			return nil, nil
+		}
+	}
+	k, err := e.newObjectCopy(of.ctx, objects, copied, contents)
+	if err == nil {
+		k.source = of
+	}
+	return k, err
+}
+
+// explainCopy adds to an error of backup.Copy what to do.
+func explainCopy(err error, to string) error {
+	if errors.Is(err, backup.ErrHeir) {
+		err = fmt.Errorf("%w; back up into another directory, or give --follow-restore: then %s is no longer a backup of the earlier journal", err, to)
+	}
+	if errors.Is(err, backup.ErrCopy) {
+		err = fmt.Errorf("%w; back up into another directory, and keep %s until that is complete: macronode restore %s --validate shows what is damaged", err, to, to)
+	}
+	for _, refused := range [...]error{backup.ErrNone, backup.ErrHeir, backup.ErrCopy, backup.ErrFork, journalfile.ErrDamaged} {
+		if errors.Is(err, refused) {
+			return exit.Unable(err)
+		}
+	}
+	return fmt.Errorf("the backup in %s is not completed: %w", to, err) // a write has failed, for example because the disk is full
+}
+
+// readFrom has finish read from the journal of the backup which objects there are.
+func (k *objectCopy) readFrom(to string, journal fs.FS) {
+	of := *k.source.config
+	of.Data = to
+	k.source, k.state = source{k.ctx, &of, journal}, &state.State{}
 }
 
 // WriteText describes the backup.
@@ -155,16 +217,24 @@ var errHole = errors.New("the journal is damaged: the backup ends before the dam
 // errUnsure means that a copy may lack frames that were durable.
 var errUnsure = errors.New("the mark of durable frames is damaged: the backup may lack frames; see macronode verify")
 
-// checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must
-// not be inside the source.
-func checkTarget(to, data string) error {
-	if _, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil {
-		return exit.Unable(fmt.Errorf("there is no journal in %s", data))
+// checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must not be inside the
+// source, which is the data directory and those of providers.
+func checkTarget(to string, cfg *config.Config) error {
+	if _, err := os.Stat(filepath.Join(cfg.Data, datadir.Journal)); err != nil {
+		return noJournal(cfg)
 	}
-	if in, err := isInside(to, data); err != nil {
+	if in, err := isInside(to, cfg.Data); err != nil {
 		return exit.Unable(err)
 	} else if in {
 		return exit.Unable(fmt.Errorf("%s is inside the data directory: choose another directory, best on another disk", to))
+	}
+	for _, p := range cfg.ObjectProviders() {
+		if p.Path == "" { // a bucket
+			continue
+		}
+		if in, err := isInside(to, p.Path); err == nil && in { // an error: its disk has failed, and it has no room for a backup
+			return exit.Unable(fmt.Errorf("%s is inside %s, the directory of provider %s: choose another directory, best on another disk", to, p.Path, p.Name))
+		}
 	}
 	names, err := os.ReadDir(to)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

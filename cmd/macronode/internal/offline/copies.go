@@ -5,18 +5,17 @@ import (
 	"os"
 
 	"macronode/adapters/objectstore"
-	"macronode/core/placement"
 	"macronode/core/storage"
 )
 
-// copyCheck checks the copies of objects in all providers.
+// copyCheck checks the copies and the shards of objects in all providers.
 type copyCheck struct {
 	store *objectstore.Store
-	look  func(storage.Stored, int) error
+	look  func(storage.Stored, objectstore.Part) error
 	found []CopyReport
 }
 
-func newCopyCheck(store *objectstore.Store, look func(storage.Stored, int) error) *copyCheck {
+func newCopyCheck(store *objectstore.Store, look func(storage.Stored, objectstore.Part) error) *copyCheck {
 	c := &copyCheck{store: store, look: look}
 	for _, h := range store.Health() {
 		c.found = append(c.found, CopyReport{Provider: h.Name})
@@ -24,30 +23,31 @@ func newCopyCheck(store *objectstore.Store, look func(storage.Stored, int) error
 	return c
 }
 
-// check counts the copies of an object. It returns why the object cannot be read: no copy is good, or this process may not read
+// check counts the parts of an object. It returns why the object cannot be read: too few parts are good, or this process may not read
 // one, so that nothing is known of it.
 func (c *copyCheck) check(o storage.Stored) error {
-	var good, bad placement.Set
-	why := error(objectstore.ErrGone)
-	for i := range c.found {
-		switch err := c.look(o, i); {
+	var good, bad []objectstore.Part
+	why, forbidden := error(objectstore.ErrGone), error(nil)
+	scheme := c.store.Survey(o, c.store.Table().All(), func(p objectstore.Part) error { return c.look(o, p) }, func(p objectstore.Part, err error) {
+		switch {
 		case err == nil:
-			good = good.With(i)
-			c.found[i].Intact++
+			good = append(good, p)
+			c.found[p.Provider].Intact++
 		case errors.Is(err, os.ErrPermission):
-			return err
-		case !errors.Is(err, objectstore.ErrGone):
-			bad, why = bad.With(i), err
-			c.found[i].Damaged++
+			forbidden = err
+		default:
+			bad, why = append(bad, p), err
+			c.found[p.Provider].Damaged++
 		}
+	})
+	if forbidden != nil {
+		return forbidden
 	}
-	table := c.store.Table()
-	lacking := c.store.Copies().Count - table.Spread(good|bad)
-	missing := table.Choose(uint64(o.File), max(0, lacking), table.All()&^(good|bad), good|bad)
-	for i := range missing.Len() {
-		c.found[missing.At(i)].Missing++
+	is, all := c.store.NewParts(scheme, good...), c.store.NewParts(scheme, append(bad, good...)...)
+	for _, p := range c.store.Missing(o, &all, c.store.Table().All()) {
+		c.found[p.Provider].Missing++
 	}
-	if good != 0 {
+	if is.AreEnough() {
 		return nil
 	}
 	return why

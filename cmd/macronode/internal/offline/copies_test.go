@@ -21,8 +21,8 @@ func TestForbiddenCopyIsNoDamage(t *testing.T) {
 	}
 	store := objectstore.NewCopies(list, objectstore.Copies{Count: 2, Required: 1}, objectstore.Limits{})
 	for forbidden := range list {
-		c := newCopyCheck(store, func(_ storage.Stored, i int) error {
-			if i == forbidden {
+		c := newCopyCheck(store, func(_ storage.Stored, p objectstore.Part) error {
+			if p.Provider == forbidden {
 				return &os.PathError{Op: "open", Path: "copy", Err: os.ErrPermission}
 			}
 			return nil

@@ -80,6 +80,9 @@ func (r *ObjectReport) writeText(w *lines) {
 // errObjects reports unreadable objects.
 var errObjects = errors.New("objects are unreadable; put the files back, or upload the same content again")
 
+// errElsewhere is errObjects of a data directory that has no file of an object.
+var errElsewhere = fmt.Errorf("%w; if they are in storage.providers, give the configuration of the node (--config)", errObjects)
+
 // objectsIn returns the files of the objects in a backup. They are not read.
 func objectsIn(data string) *objectstore.Store {
 	return objectstore.New(fs.Dir(filepath.Join(data, datadir.Objects)), objectstore.Limits{Object: storage.MaxObject})
@@ -118,11 +121,12 @@ func total(s *state.State) (r ObjectReport) {
 // checkObjects checks the files of all objects of a state; with contents, every byte of each copy.
 func checkObjects(ctx context.Context, store *objectstore.Store, s *state.State, contents bool, progress func(journalfile.Progress)) (*ObjectReport, error) {
 	r, read := total(s), uint64(0)
-	check := store.CheckCopy
+	check := store.CheckPart
 	if contents {
-		check = func(o storage.Stored, i int) error { return store.VerifyCopy(o, i, nil) }
+		check = func(o storage.Stored, p objectstore.Part) error { return store.VerifyPart(o, p, nil) }
 		r.Contents = true
 	}
+	store.NoteSchemes()
 	copies := newCopyCheck(store, check)
 	err := allObjects(s, func(o storage.Stored) error {
 		why := copies.check(o)
@@ -173,6 +177,7 @@ func (e Env) newObjectCopy(ctx context.Context, from, to *objectstore.Store, con
 	if err := remake(to); err != nil {
 		return nil, err
 	}
+	from.NoteSchemes()
 	k := &objectCopy{ctx: ctx, from: from, to: to, bar: e.Objects, check: to.Check, sound: map[storage.File]bool{}}
 	if k.Contents = contents; contents {
 		k.check = to.Verify
@@ -214,6 +219,11 @@ func (k *objectCopy) round(s *state.State) (deleted bool, err error) {
 		}
 		if err != nil {
 			return err
+		}
+		if had := have.Parts(o); had.Count() > 0 {
+			if err := k.to.RemoveReplaced(o, have); err != nil {
+				return err
+			}
 		}
 		k.sound[o.File] = true
 		if damaged {
@@ -314,7 +324,7 @@ func (s source) from(lsn, upto types.LSN) (*state.State, error) {
 	if lsn > 0 {
 		head, err := snapshot.Load(fs.Dir(filepath.Join(s.config.Data, datadir.Snapshots)), lsn, &is, s.err)
 		if err != nil {
-			return nil, roomy(err)
+			return nil, settings.ExplainRoom(err)
 		}
 		begin = recovery.From(head)
 	}
@@ -327,7 +337,7 @@ func (s source) from(lsn, upto types.LSN) (*state.State, error) {
 		return s.err()
 	}}.Scan(s.journal)
 	if err != nil && !errors.Is(err, journalfile.ErrDamaged) {
-		return nil, fmt.Errorf("read the journal: %w", roomy(err))
+		return nil, fmt.Errorf("read the journal: %w", settings.ExplainRoom(err))
 	}
 	return &is, nil
 }

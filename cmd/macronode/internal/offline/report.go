@@ -23,6 +23,9 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 	if v.MarkError != "" {
 		w.printf("the mark of durable frames is damaged: %s", v.MarkError)
 	}
+	if v.NoEnd != "" {
+		w.printf("durable frames after @%d are missing: %s", v.Frames, v.NoEnd)
+	}
 	if v.NoMark && v.Frames > 0 {
 		w.printf("the mark of durable frames (durable) is missing: a loss at the end of the journal cannot be detected")
 	}
@@ -49,6 +52,9 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 
 // writeObjects describes the files of the objects.
 func (v *JournalReport) writeObjects(w *lines) {
+	for _, why := range v.Foreign {
+		w.printf("a directory of objects is refused: %s", why)
+	}
 	switch o := v.Objects; {
 	case o == nil:
 	case o.Bad == 0 && o.Contents:
@@ -91,8 +97,8 @@ func (v *JournalReport) writeAdvice(w *lines) {
 		}
 		w.printf("restore the named files from an archive: a finished segment never changes")
 		w.printf("or use a backup: run macronode backup to add the newer frames, then replace this directory journal with that of the backup")
-		if v.endsEarly() {
-			w.printf("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part; receipts of lost frames are not valid in it")
+		if v.CanAccept() && (v.Start == nil || !v.Start.Writes) {
+			w.printf("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part, to @%d; receipts of later frames are not valid in it", v.Frames)
 		}
 	}
 	if len(v.Rebuilt) > 0 {
@@ -101,6 +107,10 @@ func (v *JournalReport) writeAdvice(w *lines) {
 	if v.MarkError != "" {
 		w.printf("the node starts read-only, because the journal may lack durable frames after @%d: compare it with a backup or with receipts", v.Frames)
 		w.printf("if none are missing, remove that file and start the node; if some are, bring the missing segments back, or accept the loss with macronode restore DIR --accept-loss --data NEW")
+	}
+	if v.NoEnd != "" && len(v.Damage) == 0 {
+		w.printf("no node accepts writes on it: mount the disk of the data directory, or restore a backup")
+		w.printf("or accept the loss: macronode backup COPY, then macronode restore COPY --accept-loss --data NEW with another journal.archive")
 	}
 	switch s := v.Start; {
 	case s == nil:
@@ -124,10 +134,7 @@ func (v *JournalReport) ends() bool {
 	return n > 0 && v.KnownFrom != "" && v.Damage[n-1].To == v.Known && v.Damage[n-1].From <= v.Known
 }
 
-// endsEarly reports whether nothing else is wrong with the journal.
-func (v *JournalReport) endsEarly() bool {
-	return v.ends() && len(v.Damage) == 1 && v.Error == "" && v.Frames > 0 && v.Damage[0].From == v.Frames+1
+// CanAccept reports whether the part before the first damage is usable. Objects may be missing.
+func (v *JournalReport) CanAccept() bool {
+	return v.Error == "" && (len(v.Damage) == 0 || v.Frames > 0)
 }
-
-// CanAccept reports whether the rest is usable: only the end of the journal or objects are missing.
-func (v *JournalReport) CanAccept() bool { return v.endsEarly() || v.Error == "" && len(v.Damage) == 0 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"macronode/adapters/backup"
@@ -33,6 +34,7 @@ type RestoreOptions struct {
 	Contents   bool   // also check the contents of objects
 	AcceptLoss bool   // accept lost frames and unreadable objects
 	KeepKeys   bool   // keep the API keys of the backup valid
+	Take       bool   // take over the providers of another journal
 }
 
 // RestoreReport is the result of a restore, or of its preview.
@@ -40,11 +42,32 @@ type RestoreReport struct {
 	BackupReport
 	Checked  *JournalReport `json:"checked"`
 	Accounts int            `json:"accounts"`
-	Lost     *Loss          `json:"lost,omitempty"` // of the old journal; nil: unknown
+	NoEnd    bool           `json:"no_end,omitzero"` // no completed backup has recorded its last frame
+	Lost     *Loss          `json:"lost,omitempty"`  // of the old journal; nil: unknown
+	Claimed  []ClaimReport  `json:"providers_of_other_journals,omitempty"`
 	As       string         `json:"restored_as,omitzero"`
 	KeepKeys bool           `json:"keeps_keys"`
 	Done     bool           `json:"done"`
 	state    *state.State
+}
+
+// ClaimReport is a provider that belongs to another journal.
+type ClaimReport struct {
+	Provider string `json:"provider"`
+	Owner    string `json:"owner"`
+}
+
+// claimsError returns why a restore is refused, or nil.
+func (r *RestoreReport) claimsError() error {
+	var all []string
+	for _, c := range r.Claimed {
+		all = append(all, fmt.Sprintf("provider %s belongs to %s", c.Provider, c.Owner))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("restore: %s: the restored node would remove the objects there that the backup lacks. For a drill, give other providers (--set storage.providers=…). If the other node is gone and never runs again, give --take-providers",
+		strings.Join(all, ", "))
 }
 
 // Loss is what a journal acknowledged after a cut.
@@ -66,7 +89,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	if _, err := os.Stat(string(dir)); err != nil {
 		return nil, exit.Unable(fmt.Errorf("there is no backup in %s", asked.From))
 	}
-	known, err := datadir.ReadEvidence(asked.From, dir, e.Unreadable)
+	known, err := datadir.ReadEvidence(asked.From, datadir.Segments{FS: dir, Live: dir}, e.Unreadable)
 	if err != nil {
 		return nil, exit.Unable(err)
 	}
@@ -78,13 +101,23 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	if v.Segments == 0 && len(v.Damage) == 0 {
 		return nil, exit.Unable(fmt.Errorf("there is no backup in %s", asked.From))
 	}
+	if v.Frames == 0 && v.sound() { // no backup that was completed has no frame
+		return nil, fmt.Errorf("restore: the backup in %s was not completed, and has no frame: back up again", asked.From)
+	}
 	s := &v.state
+	end, err := backup.CutOf(dir)
+	if err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
 	if err := v.checkObjects(objectsIn(asked.From), asked.Contents); err != nil {
 		return nil, unreadable(fmt.Errorf("restore: %w", err))
 	}
 	v.OK = v.sound() && v.objectsOK()
-	r := &RestoreReport{Checked: &v.JournalReport, state: s, Accounts: s.Wallet.Accounts(), KeepKeys: asked.KeepKeys}
+	r := &RestoreReport{Checked: &v.JournalReport, state: s, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
 	r.BackupReport = BackupReport{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
+	for _, c := range settings.NewObjectStore(cfg).Claims(s.Journal) {
+		r.Claimed = append(r.Claimed, ClaimReport(c))
+	}
 	old := asked.SourceData
 	if old == "" {
 		old = cfg.Data
@@ -103,6 +136,12 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	was, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(gone))
 	if err != nil {
 		return nil, exit.Unable(err)
+	}
+	if isEmpty, err := journalfile.IsEmpty(was); err == nil && isEmpty {
+		if asked.SourceData != "" {
+			return nil, exit.Unable(fmt.Errorf("there is no journal in %s", old))
+		}
+		return r, nil
 	}
 	l, err := losses(ctx, was, journalfile.From{LSN: s.LSN, Root: root, Journal: s.Journal})
 	if errors.Is(err, journalfile.ErrApart) {
@@ -149,6 +188,9 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	} else if in {
 		return exit.Unable(fmt.Errorf("%s is inside the backup: restore into another directory (--data DIR)", cfg.Data))
 	}
+	if err := r.claimsError(); err != nil && !o.Take {
+		return exit.Unable(err)
+	}
 	dir, err := fs.Make(cfg.Data)
 	if err != nil {
 		return exit.Unable(err)
@@ -165,7 +207,7 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	if err := checkArchive(cfg); err != nil {
 		return err
 	}
-	beside := place + ".restoring"
+	beside := filepath.Join(cfg.Data, datadir.Restoring)
 	if err := os.RemoveAll(beside); err != nil {
 		return exit.Unable(err)
 	}
@@ -173,12 +215,16 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	if err != nil {
 		return exit.Unable(err)
 	}
-	as := backup.As{Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known)}
+	upto := types.LSN(0)
+	if len(r.Checked.Damage) > 0 {
+		upto = types.LSN(r.Checked.Frames)
+	}
+	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known)}
 	made, err := backup.Restore(ctx, fs.Dir(filepath.Join(o.From, datadir.Journal)), into, as, e.Copied)
 	if err != nil {
 		return exit.Unable(err)
 	}
-	if r.Checked.Objects != nil {
+	if r.Checked.Objects != nil || o.Take {
 		if err := e.restoreObjects(ctx, cfg, o, r, as.Journal); err != nil {
 			return err
 		}
@@ -199,12 +245,14 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 // restoreObjects copies the objects of the backup into the providers. They then belong to the journal that replaces that of the backup.
 func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOptions, r *RestoreReport, as types.JournalID) error {
 	to := settings.NewObjectStore(cfg)
+	defer to.Release()
+	holder := fmt.Sprintf("a restore into %s, %s", cfg.Data, e.Version)
 	before, err := strconv.ParseUint(r.Journal, 16, 64)
 	if err == nil {
 		err = remake(to)
 	}
 	if err == nil {
-		err = to.Claim(objectstore.Owner{Journal: types.JournalID(before)}) // so that an interrupted restore can be repeated
+		err = to.Claim(objectstore.Owner{Journal: types.JournalID(before), Restoring: true, Take: o.Take, Holder: holder}) // so that an interrupted restore can be repeated
 	}
 	if err != nil {
 		return exit.Unable(err)
@@ -222,7 +270,7 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		k.writeText(&w)
 		return errors.Join(w.err, fmt.Errorf("restore: %w", errObjects))
 	}
-	if err := to.Claim(objectstore.Owner{Journal: as, Before: types.JournalID(before)}); err != nil {
+	if err := to.Claim(objectstore.Owner{Journal: as, Before: types.JournalID(before), Holder: holder}); err != nil {
 		return exit.Unable(err)
 	}
 	return nil
@@ -246,11 +294,17 @@ func checkArchive(cfg *config.Config) error {
 
 func (r *RestoreReport) WriteText(to io.Writer, cfg *config.Config, o RestoreOptions) error {
 	w := lines{w: to}
-	if !r.Checked.ends() {
+	if len(r.Checked.Damage) == 0 {
 		intact := map[bool]string{true: "intact", false: "damaged"}[r.Checked.OK]
 		w.printf("the backup is %s: journal %s to frame @%d (%s), %d accounts", intact, r.Journal, r.LSN, r.At, r.Accounts)
 	} else {
 		w.printf("the backup has journal %s to frame @%d (%s), %d accounts; durable frames up to @%d are lost", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
+		if !r.Checked.ends() {
+			w.printf("some of the lost frames are intact, behind the damage: to keep them, bring back the files that macronode verify names")
+		}
+	}
+	if r.NoEnd {
+		w.printf("nothing records the end of the backup (%s): it may not have been completed, and frames may be missing at its end", backup.CutName)
 	}
 	r.Checked.writeObjects(&w)
 	switch {
@@ -266,6 +320,9 @@ func (r *RestoreReport) WriteText(to io.Writer, cfg *config.Config, o RestoreOpt
 		if more := r.Lost.Movements - uint64(len(r.Lost.TxIDs)); more > 0 {
 			w.printf("  and %d more", more)
 		}
+	}
+	if err := r.claimsError(); err != nil && !r.Done && !o.Take {
+		w.printf("it would be refused: %s", strings.TrimPrefix(err.Error(), "restore: "))
 	}
 	switch {
 	case !r.Done:

@@ -31,7 +31,7 @@ var ErrProblems = errors.New("problems found")
 func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool) (*JournalReport, error) {
 	dir := filepath.Join(cfg.Data, datadir.Journal)
 	if _, err := os.Stat(dir); err != nil {
-		return nil, exit.Unable(fmt.Errorf("there is no journal in %s", cfg.Data))
+		return nil, noJournal(cfg)
 	}
 	lock, err := fs.Hold(fs.Dir(cfg.Data), e.Version)
 	if err != nil {
@@ -52,7 +52,7 @@ func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool
 		return nil, unreadable(fmt.Errorf("verify: %w", err))
 	}
 	if v.Segments == 0 && len(v.Damage) == 0 {
-		return nil, exit.Unable(fmt.Errorf("there is no journal in %s", cfg.Data))
+		return nil, noJournal(cfg)
 	}
 	if v.Error == "" && len(v.Damage) == 0 {
 		if err := v.checkObjects(settings.NewObjectStore(cfg), contents); err != nil {
@@ -61,6 +61,17 @@ func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool
 	}
 	v.OK = v.sound() && len(v.Rebuilt) == 0 && v.IntactSnapshots() == len(v.Snapshots) && v.objectsOK()
 	return &v.JournalReport, nil
+}
+
+// noJournal returns the error for a data directory without a journal.
+func noJournal(cfg *config.Config) error {
+	dir := fs.Dir(filepath.Join(cfg.Data, datadir.Journal))
+	if s, err := datadir.OpenSegments(cfg.Journal.Archive, dir); err == nil {
+		if lost, err := s.IsLost(); err == nil && lost {
+			return exit.Unable(fmt.Errorf("there is no journal in %s, but journal.archive (%s) has older segments of one: mount the disk of the data directory, or restore a backup", cfg.Data, s.Path))
+		}
+	}
+	return exit.Unable(fmt.Errorf("there is no journal in %s", cfg.Data))
 }
 
 // unreadable returns an error for a file that this process may not read: that is no damage.
@@ -87,15 +98,17 @@ type JournalReport struct {
 	Refused   uint64           `json:"kept_refusals"`
 	Keys      uint64           `json:"api_keys"`
 	Accounts  int              `json:"accounts"`
-	NoMark    bool             `json:"no_mark,omitzero"`    // the mark of durable frames is missing: a loss at the end cannot be detected
-	MarkError string           `json:"mark_error,omitzero"` // the mark of durable frames is damaged: frames may be missing at the end
+	NoMark    bool             `json:"no_mark,omitzero"`     // the mark of durable frames is missing: a loss at the end cannot be detected
+	MarkError string           `json:"mark_error,omitzero"`  // the mark of durable frames is damaged: frames may be missing at the end
+	NoEnd     string           `json:"end_missing,omitzero"` // why the newest segments are missing, as the archive shows
 	Damage    []Damage         `json:"damage,omitempty"`
 	Rebuilt   []Damage         `json:"rebuilt_headers,omitempty"` // headers of frame groups that each start rebuilds: no frame is lost
 	Lost      uint64           `json:"lost_frames,omitzero"`
 	Snapshots []SnapshotReport `json:"snapshots,omitempty"`
 	Start     *NextStart       `json:"next_start,omitzero"` // of a damaged journal
 
-	Objects *ObjectReport `json:"objects,omitempty"` // nil: there are none, or they were not checked
+	Objects *ObjectReport `json:"objects,omitempty"`             // nil: there are none, or they were not checked
+	Foreign []string      `json:"foreign_directories,omitempty"` // why the node would refuse directories of objects
 }
 
 // Damage is a place where a journal does not check, and the frames that cannot be read
@@ -140,6 +153,7 @@ type verification struct {
 	journal  fs.FS
 	kept     fs.FS
 	state    state.State
+	id       types.JournalID
 	wrong    error // the first invalid movement
 }
 
@@ -150,16 +164,19 @@ func (v *verification) checkObjects(files *objectstore.Store, contents bool) (er
 	if all := total(&v.state); all.Objects > 0 {
 		v.Objects, err = checkObjects(v.ctx, files, &v.state, contents, v.progress)
 	}
+	for _, why := range files.Foreign(v.id) {
+		v.Foreign = append(v.Foreign, why.Error())
+	}
 	return err
 }
 
 // sound reports whether the journal is intact and none of its durable frames is missing.
 func (v *JournalReport) sound() bool {
-	return v.Error == "" && len(v.Damage) == 0 && v.MarkError == ""
+	return v.Error == "" && len(v.Damage) == 0 && v.MarkError == "" && v.NoEnd == ""
 }
 
 func (v *JournalReport) objectsOK() bool {
-	return v.Objects == nil || v.Objects.Bad == 0 && v.Objects.badCopies() == 0
+	return len(v.Foreign) == 0 && (v.Objects == nil || v.Objects.Bad == 0 && v.Objects.badCopies() == 0)
 }
 
 // run fills in the report. It returns an error if it cannot be found out.
@@ -173,10 +190,13 @@ func (v *verification) run() error {
 		return err
 	}
 	v.evidence.Note(known, datadir.Snapshots)
-	v.evidence.Note(cut.LSN, "copy.cut")
+	v.evidence.Note(cut.LSN, backup.CutName)
 	v.NoMark = v.evidence.NoMark && cut.LSN == 0 // a copy records its end itself
-	if v.evidence.Unsure != nil {
-		v.MarkError = v.evidence.Unsure.Error()
+	switch unsure := v.evidence.Unsure; {
+	case errors.Is(unsure, datadir.ErrNoEnd):
+		v.NoEnd = unsure.Error()
+	case unsure != nil:
+		v.MarkError = unsure.Error()
 	}
 	if known = v.evidence.LSN; known > 0 {
 		v.KnownFrom = v.evidence.Source
@@ -186,12 +206,16 @@ func (v *verification) run() error {
 	}}
 	found, err := r.Scan(v.journal)
 	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
+	v.id = found.Recovery.Journal
 	v.Journal, v.Segments, v.Bytes = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes
 	v.Cut, v.Accounts = found.Recovery.CutBytes, v.state.Wallet.Accounts()
 	if stopped := v.err(); stopped != nil {
 		return stopped
 	}
 	if errors.Is(err, journalfile.ErrDamaged) {
+		if v.wrong != nil {
+			v.Error = v.wrong.Error()
+		}
 		return v.inspect(r)
 	}
 	if errors.Is(err, os.ErrPermission) {
@@ -201,16 +225,9 @@ func (v *verification) run() error {
 		err = errors.Join(v.wrong, v.state.Check())
 	}
 	if err != nil {
-		v.Error = roomy(err).Error()
+		v.Error = settings.ExplainRoom(err).Error()
 	}
 	return nil
-}
-
-func roomy(err error) error {
-	if errors.Is(err, state.ErrRoom) {
-		err = fmt.Errorf("%w: wallet.limits, wallet.idempotency.keys and api_keys must be at least what they were", err)
-	}
-	return err
 }
 
 // foldFrames folds frames, and checks each movement against the state before it and each snapshot against the
@@ -328,15 +345,15 @@ func (v *verification) predictStart(known types.LSN) error {
 		if !s.OK {
 			continue
 		}
-		v.state = state.New(settings.StateLimits(v.config), 1)
+		next := state.New(settings.StateLimits(v.config), 1)
 		if s.LSN > 0 {
-			if _, err := snapshot.Load(v.kept, s.head.LSN, &v.state, v.err); err != nil {
-				return roomy(err)
+			if _, err := snapshot.Load(v.kept, s.head.LSN, &next, v.err); err != nil {
+				return settings.ExplainRoom(err)
 			}
 		}
 		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known, Progress: v.progress, Each: func(all []record.Sealed) error {
 			for i := range all {
-				if err := v.state.Fold(all[i].Body, nil); err != nil {
+				if err := next.Fold(all[i].Body, nil); err != nil {
 					return err
 				}
 			}
@@ -344,10 +361,10 @@ func (v *verification) predictStart(known types.LSN) error {
 		}}.Scan(v.journal)
 		switch {
 		case err == nil, errors.Is(err, journalfile.ErrDamaged):
-			v.Start = &NextStart{Snapshot: s.LSN, Upto: uint64(found.Last), Writes: err == nil && v.MarkError == ""}
+			v.Start = &NextStart{Snapshot: s.LSN, Upto: uint64(found.Last), Writes: err == nil && v.MarkError == "" && v.NoEnd == ""}
 			return nil
 		case !errors.Is(err, journalfile.ErrApart):
-			return roomy(err)
+			return settings.ExplainRoom(err)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"macronode/adapters/adminapi"
+	"macronode/adapters/httpserver"
 	"macronode/adapters/nodedir"
 	"macronode/adapters/readmodel"
 	"macronode/core/event"
@@ -22,11 +23,11 @@ func (s *Server) adminHandler() http.Handler {
 		Metrics: s.metrics.Handler(), Queues: s.gauges.queues, Effective: func() string { return s.applied.Load().config.Effective() },
 		Applied: s.reloader.status, Reload: s.reloader.reload, Decision: func(id string) (any, bool) { return s.decisions.Find(id) },
 		Upstreams: s.applied.upstreamNames, Proof: s.certificates.status,
-		Storage: s.objects.repairs.status, Scrub: func() { wake(s.objects.repairs.read) }, Repair: func() { wake(s.objects.repairs.look) },
+		Storage: s.objects.repairs.status, Scrub: func() { wake(s.objects.repairs.read) }, Repair: func() { wake(s.objects.repairs.look) }, Rebalance: func() { wake(s.objects.repairs.move) },
 		Exports: exportsAdmin{s.exports}.config(),
 		Turn:    func() uint64 { return s.applied.Load().Policy.Quantum },
 		Hosts:   func() []string { return s.applied.Load().Admin.Hosts }, OpenMetrics: func() bool { return s.applied.Load().Admin.OpenMetrics },
-		Authorize: auth.authorize, Longest: ends.LameDuck + ends.Drain + ends.Abort,
+		Authorize: auth.authorize, Authenticated: httpserver.MarkAuthenticated, Rejected: httpserver.MarkRejected, Longest: ends.LameDuck + ends.Drain + ends.Abort,
 		Insecure: s.start.Listeners.InsecureAdmin, Token: s.runFile.contents().Token, Boot: random64(), Log: s.log,
 	})
 }

@@ -67,6 +67,7 @@ func (c *appliedConfig) closeIdle() {
 
 // configBuilder makes an appliedConfig of a configuration. It connects the proxy to the parts of the node that stay over a reload.
 type configBuilder struct {
+	conns      *proxy.Conns
 	tunnels    *proxy.Tunnels
 	inflaters  *proxy.Inflaters
 	endpoints  proxy.Endpoints
@@ -98,7 +99,7 @@ func (b *configBuilder) build(c *config.Config, before *appliedConfig) (next *ap
 // proxy returns the proxy of the routes.
 func (b *configBuilder) proxy(is *settings.Reload) (*upstreamProxy, error) {
 	of := is.Proxy
-	of.Fail, of.Log, of.Tunnels, of.Endpoints, of.Inflaters = httpapi.WriteProblem, b.log, b.tunnels, &b.endpoints, b.inflaters
+	of.Fail, of.Log, of.Conns, of.Tunnels, of.Endpoints, of.Inflaters = httpapi.WriteProblem, b.log, b.conns, b.tunnels, &b.endpoints, b.inflaters
 	of.ShutdownCause = httpserver.ErrShutdown
 	p, err := proxy.New(of, upstreamQueries{b.dispatcher.Upstreams, b.inbox.send, b.health.checked})
 	return &upstreamProxy{p, is.Routes}, err

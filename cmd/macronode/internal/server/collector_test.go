@@ -1,12 +1,20 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"macronode/adapters/objectstore"
 	"macronode/chaos/world"
+	"macronode/cmd/macronode/internal/testkit"
+	"macronode/core/digest"
 )
 
 // TestCollectorDoesNotWaitWithoutSpace: an upload that is rejected for lack of space ends the wait of the collector, and only that.
@@ -20,12 +28,13 @@ func TestCollectorDoesNotWaitWithoutSpace(t *testing.T) {
 	if !o.waitToCollect(t.Context(), 0, 0) {
 		t.Error("the interval does not end the wait")
 	}
-	up, err := o.files.Begin()
+	up, err := o.files.Begin(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = up.Write([]byte("x")); err == nil {
-		_, err = up.Sum()
+	_, err = up.Write([]byte("x"))
+	if a, summed := up.Sum(); err == nil && summed == nil {
+		err = up.Store(a)
 	}
 	up.Done()
 	if err == nil {
@@ -35,5 +44,56 @@ func TestCollectorDoesNotWaitWithoutSpace(t *testing.T) {
 	defer end()
 	if !o.waitToCollect(within, 0, time.Hour) {
 		t.Error("lack of space does not end the wait")
+	}
+}
+
+// A stuckDisk does not remove one file.
+type stuckDisk struct {
+	*world.Disk
+	name string
+}
+
+func (d *stuckDisk) Remove(name string) error {
+	if name == d.name {
+		return &os.PathError{Op: "remove", Path: name, Err: syscall.EPERM}
+	}
+	return d.Disk.Remove(name)
+}
+
+// TestCollectorLogsChanges: a file that cannot be removed is logged once, another one again, and also that all can be removed.
+func TestCollectorLogsChanges(t *testing.T) {
+	disk, log, journal := &stuckDisk{Disk: world.NewDisk()}, new(bytes.Buffer), newStore(t)
+	o := &objectFiles{files: objectstore.New(disk, objectstore.Limits{Uploads: 1, Object: 1 << 20}), journal: journal, metrics: journal.metrics,
+		log: slog.New(slog.NewTextHandler(log, nil))}
+	o.files.Reserve(9)
+	var unused [2]string
+	for i := range unused {
+		unused[i] = fmt.Sprintf("%x-%016x", digest.Sum([]byte("unused")), i+1)
+		_, err := disk.Create(unused[i])
+		testkit.Must(t, err)
+	}
+	for _, c := range []struct{ stuck, want string }{
+		{unused[0], `level=ERROR msg="unused files of objects not removed" err="remove a file without an object: remove ` + unused[0]},
+		{unused[0], ""},
+		{unused[1], `level=ERROR msg="unused files of objects not removed" err="remove a file without an object: remove ` + unused[1]},
+		{unused[1], ""},
+		{"", `level=INFO msg="unused files of objects are removed again"`},
+		{"", ""},
+	} {
+		log.Reset()
+		disk.name = c.stuck
+		o.collectOnce()
+		var lines []string
+		for line := range strings.Lines(log.String()) {
+			if !strings.Contains(line, `msg="unused files of objects removed" files=1`) {
+				lines = append(lines, line)
+			}
+		}
+		if got := strings.Join(lines, ""); (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(lines) > 1 {
+			t.Errorf("stuck %q: %q, want %q", c.stuck, got, c.want)
+		}
+	}
+	if names, err := disk.List(); err != nil || len(names) > 0 {
+		t.Errorf("%q, %v", names, err)
 	}
 }

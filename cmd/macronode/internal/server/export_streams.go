@@ -98,7 +98,7 @@ func (e *exportStreams) item(ctx context.Context, lane types.LaneID, position ui
 	if !ok {
 		return nil, errNoLane
 	}
-	item := &export.Item{Source: fmt.Sprintf("/macronode/%016x", uint64(e.journal.readModel.Journal())), Tenant: lane.Tenant.Text(), Seq: position}
+	item := &export.Item{Tenant: lane.Tenant.Text(), Seq: position}
 	dimension, usage := plane.DimensionOf(string(l.Stream))
 	if !usage {
 		return item, e.movement(lane.Tenant, item)
@@ -109,8 +109,18 @@ func (e *exportStreams) item(ctx context.Context, lane types.LaneID, position ui
 	}
 	item.Stream, item.Dimension = export.Usage, dimension
 	item.Time, item.Body = time.UnixMilli(int64(s.Due)), s.AppendJSON(nil)
-	item.ID = itemID(e.journal.readModel.Journal(), item)
-	return item, nil
+	return item, e.name(item, s.LSN)
+}
+
+// name sets the ID and the source of an item, which are of the journal that wrote its frame: a receiver that got the item before a
+// restore knows it afterwards.
+func (e *exportStreams) name(item *export.Item, frame types.LSN) error {
+	journal, err := e.index.JournalAt(frame)
+	if err != nil {
+		return errors.Join(errNotIndexed, err)
+	}
+	item.Source, item.ID = fmt.Sprintf("/macronode/%016x", uint64(journal)), itemID(journal, item)
+	return nil
 }
 
 // movement completes the item of a movement of the wallet.
@@ -125,8 +135,7 @@ func (e *exportStreams) movement(t types.Tenant, item *export.Item) error {
 	}
 	item.Stream, item.Time = export.Wallet, time.UnixMilli(int64(found[0].At))
 	item.Body = append([]byte(`{"tenant":"`+item.Tenant+`",`), body[1:]...) // a change of the API leaves it out: it is that of the key
-	item.ID = itemID(e.journal.readModel.Journal(), item)
-	return nil
+	return e.name(item, found[0].ID.Position().LSN)
 }
 
 // itemID returns the ID of an item. Other journals, streams and positions have other IDs. It has no full stop: a name has no tilde.

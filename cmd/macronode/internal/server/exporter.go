@@ -43,6 +43,8 @@ type exporter struct {
 
 	offered  map[index.Stream]uint64 // heads that the machine has; as many as there are streams
 	missing  bool                    // the sink is not recorded, or a lane could not be made
+	full     map[types.Tenant]bool   // have no room for another lane; at most wallet.limits.tenants
+	fullTo   types.Instant           // then they are tried again
 	draining bool
 
 	mu      sync.Mutex // guards what follows
@@ -51,6 +53,8 @@ type exporter struct {
 	state   sinkState
 	oldest  map[types.LaneID]time.Time // when the item was due that a lane delivers or repeats; at most Active
 	began   map[types.LaneID]time.Time // of the attempts in progress; at most Inflight
+	after   []*exporter                // that must end before it begins; empty when they have
+	left    time.Time                  // when a change has stopped it; zero: none has
 }
 
 // sinkState is what the last attempts have shown.
@@ -59,6 +63,7 @@ type sinkState struct {
 	Failures int           // attempts in a row that have failed because of the sink
 	Failing  bool          // Failures has reached failuresInRow, and none has succeeded since
 	Full     bool          // there is no room for the sink or a lane
+	Stuck    bool          // there is no room in the quarantine
 	Reason   string        // of the last attempt that failed
 	At       time.Time     // of that
 	Paused   types.Instant // the receiver has asked for no attempts before
@@ -84,7 +89,7 @@ func newExporter(of *exports, s settings.Sink) (*exporter, error) {
 	limits := s.LaneLimits(of.lanes)
 	return &exporter{of: of, settings: s, sink: sink, log: of.log.With("sink", s.Name), news: make(chan struct{}, 1),
 		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands), stopping: make(chan struct{}), done: make(chan struct{}),
-		offered: map[index.Stream]uint64{}, oldest: map[types.LaneID]time.Time{}, began: map[types.LaneID]time.Time{},
+		offered: map[index.Stream]uint64{}, full: map[types.Tenant]bool{}, oldest: map[types.LaneID]time.Time{}, began: map[types.LaneID]time.Time{},
 		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
 }
 
@@ -95,6 +100,7 @@ func (e *exporter) stop() { e.stopOnce.Do(func() { close(e.stopping) }) }
 func (e *exporter) leave() {
 	e.mu.Lock()
 	e.machine.Stop()
+	e.left = time.Now()
 	e.mu.Unlock()
 	e.stop()
 }
@@ -116,9 +122,9 @@ func (e *exporter) run(ctx context.Context) {
 		e.running.Wait()
 		_ = e.sink.Close() // nothing is open that was not synced
 	}()
-	due, over := time.NewTimer(0), (<-chan time.Time)(nil)
+	due, stopping := time.NewTimer(0), e.stopping
 	defer due.Stop()
-	stopping := e.stopping
+	var over, late <-chan time.Time
 	for {
 		wait := e.start(ctx, delivering)
 		if e.draining && wait > 0 && e.isIdle() {
@@ -132,11 +138,13 @@ func (e *exporter) run(ctx context.Context) {
 			stopping, e.draining = nil, true
 			over = time.After(e.of.drainTime)
 		case <-over: // what is being delivered is delivered again after the next start
-			over = nil
+			over, late = nil, time.After(slowAnswer)
 			e.mu.Lock()
 			e.machine.Stop()
 			e.mu.Unlock()
 			cut()
+		case <-late:
+			e.log.Warn("delivery of the sink was cut and has not ended: a changed sink waits for it", "for", e.unended(time.Now()).age.Round(time.Second))
 		case d := <-e.ended:
 			e.end(d)
 		case a := <-e.answered:
@@ -211,7 +219,26 @@ func (e *exporter) deliver(ctx context.Context, s lanes.Send) delivery {
 	e.mu.Lock()
 	e.oldest[s.Lane], e.began[s.Lane] = item.Time, time.Now()
 	e.mu.Unlock()
+	item.HasPrior = func() (bool, error) { return e.hasPrior(s) }
 	return delivery{s, e.sink.Deliver(ctx, item), false}
+}
+
+// hasPrior reports whether the item before one was for this sink: then its lane has delivered it, or an operator has skipped it.
+func (e *exporter) hasPrior(s lanes.Send) (bool, error) {
+	after, _ := e.of.streams.journal.readModel.Sink(e.settings.Name)
+	if s.Position == 1 || after == 0 {
+		return s.Position > 1, nil
+	}
+	l, ok := e.of.streams.journal.readModel.Lane(s.Lane)
+	if !ok {
+		return false, errNoLane
+	}
+	of := index.Stream{Tenant: s.Lane.Tenant}
+	if dimension, usage := plane.DimensionOf(string(l.Stream)); usage {
+		of.Dimension = dimension
+	}
+	at, err := e.of.streams.frameOf(of, s.Position-1)
+	return at > after, err
 }
 
 // end passes the outcome of an attempt on, and logs a change of the state of the sink.
@@ -282,7 +309,11 @@ func (e *exporter) settle(ctx context.Context, c lanes.Command) lanes.Answer {
 	case lanes.Resolve:
 		of = &plane.Resolve{Header: h, Lane: c.Lane, Position: c.From}
 	}
-	switch e.of.execute(ctx, of) {
+	reply := e.of.execute(ctx, of)
+	if c.Kind == lanes.Quarantine {
+		e.setFull(&e.state.Stuck, &reply, "no room in the quarantine: the stream waits", "tenant", c.Lane.Tenant.Text())
+	}
+	switch reply.Problem {
 	case event.None:
 		return lanes.Done
 	case event.LaneMoved, event.NotFound:
@@ -315,7 +346,8 @@ func (e *exporter) look(ctx context.Context) {
 	if e.missing = !recorded; e.missing {
 		return
 	}
-	opens := 0
+	e.retryFull()
+	opens, none := 0, false // none: no tenant gets a lane now
 	for _, s := range *streams {
 		if s.head == e.offered[s.Stream] || !e.settings.Delivers(s.Tenant, kindOf(s.Stream)) {
 			continue
@@ -326,7 +358,7 @@ func (e *exporter) look(ctx context.Context) {
 		}
 		is, known := e.of.streams.journal.readModel.Lane(lane.LaneID)
 		if !known {
-			if e.missing {
+			if none || e.full[s.Tenant] {
 				continue
 			}
 			if opens++; opens > opensOfLook {
@@ -335,7 +367,8 @@ func (e *exporter) look(ctx context.Context) {
 			}
 			var err error
 			is.Cursor, err = e.of.streams.lastUpto(s, after)
-			if e.missing = err != nil || !e.open(ctx, lane, is.Cursor); e.missing {
+			if err != nil || !e.open(ctx, lane, is.Cursor) {
+				e.missing, none = true, !e.full[s.Tenant]
 				continue
 			}
 		}
@@ -363,28 +396,44 @@ func (e *exporter) begin(ctx context.Context) (after types.LSN, recorded bool) {
 	if after, recorded = e.of.streams.journal.readModel.Sink(name); recorded {
 		return after, true
 	}
-	problem := e.of.execute(ctx, &plane.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(name), Now: e.settings.FromNow})
-	e.setFull(problem, "no room for another sink: remove one that is not used any more, with macronode exports remove")
+	reply := e.of.execute(ctx, &plane.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(name), Now: e.settings.FromNow})
+	e.setFull(&e.state.Full, &reply, "no room for another sink: remove one that is not used any more, with macronode exports remove")
 	return e.of.streams.journal.readModel.Sink(name)
 }
 
 // open makes a lane after a position. It returns false if there is no room, or the node does not take it now: then it is opened
 // later.
 func (e *exporter) open(ctx context.Context, lane plane.Lane, after uint64) bool {
-	problem := e.of.execute(ctx, &plane.Open{Header: command.Header{Tenant: lane.Tenant}, Lane: lane, After: after})
-	e.setFull(problem, "no room for another lane: raise exports.lanes or exports.max_lanes_per_tenant", "tenant", lane.Tenant.Text(), "stream", string(lane.Stream))
-	return problem == event.None
+	reply := e.of.execute(ctx, &plane.Open{Header: command.Header{Tenant: lane.Tenant}, Lane: lane, After: after})
+	e.setFull(&e.state.Full, &reply, "no room for another lane", "tenant", lane.Tenant.Text(), "stream", string(lane.Stream))
+	if reply.Shortage.Limit == event.ExportTenantLanes {
+		e.full[lane.Tenant] = true
+	}
+	return reply.Problem == event.None
 }
 
-// setFull logs once that there is no room.
-func (e *exporter) setFull(problem event.Problem, message string, args ...any) {
+// retryFull lets tenants that had no room for another lane be tried again, after a pause. A look in between passes them over, so that it
+// reaches the others.
+func (e *exporter) retryFull() {
+	if now := hostclock.Mono(); now >= e.fullTo {
+		clear(e.full)
+		e.fullTo = now.Add(missingPause)
+	}
+	e.missing = len(e.full) > 0
+}
+
+// setFull logs once that there is no room, and notes it in is.
+func (e *exporter) setFull(is *bool, reply *event.Reply, message string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if full := problem == event.ExportCapacity; full != e.state.Full {
-		if e.state.Full = full; full {
-			e.log.Error(message, args...)
+	full := reply.Problem == event.ExportCapacity
+	if full && !*is {
+		if detail := reply.Shortage.Detail(); detail != "" {
+			args = append(args, "detail", detail)
 		}
+		e.log.Error(message, args...)
 	}
+	*is = full
 }
 
 // offerRows offers the quarantined items that an operator wants to be delivered again.
@@ -424,10 +473,12 @@ func (e *exporter) lookAgain(changed ...types.LaneID) {
 	wake(e.news)
 }
 
-// resume lets a stopped sink go on.
-func (e *exporter) resume() {
+// resume lets a sink go on that is stopped, or that its receiver has asked to wait. It reports whether the sink is one.
+func (e *exporter) resume() (waited bool) {
 	e.mu.Lock()
+	waited = e.state.Stopped || e.state.Paused > hostclock.Mono()
 	e.state.Stopped, e.state.Paused = false, 0
 	e.mu.Unlock()
 	wake(e.news)
+	return waited
 }

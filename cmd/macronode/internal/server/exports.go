@@ -122,11 +122,10 @@ func (e *exports) Run(ctx context.Context) error {
 
 // launch starts an exporter, when others have ended. The caller holds mu, and Run runs.
 func (e *exports) launch(at *exporter, after []*exporter) {
+	at.follow(after)
 	e.running.Go(func() {
 		defer close(at.done)
-		for _, old := range after {
-			<-old.done
-		}
+		at.await(after)
 		at.run(e.ctx)
 	})
 }
@@ -162,7 +161,9 @@ func (e *exports) look(ctx context.Context) {
 		}
 		if next != nil && e.streams.index.Mark().LSN >= upto {
 			published := next
-			e.streams.known.Store(&published)
+			if e.streams.known.Swap(&published) == nil {
+				e.gauges.forget() // a scrape does not wait for what is known now
+			}
 			next = nil
 			for _, at := range e.sinks() {
 				wake(at.news)
@@ -172,18 +173,18 @@ func (e *exports) look(ctx context.Context) {
 }
 
 // execute gives the node a command, and waits for its outcome.
-func (e *exports) execute(ctx context.Context, c command.Command) event.Problem {
+func (e *exports) execute(ctx context.Context, c command.Command) event.Reply {
 	select {
 	case e.commands <- struct{}{}:
 	case <-ctx.Done():
-		return event.Unavailable
+		return event.Reply{Problem: event.Unavailable}
 	}
 	defer func() { <-e.commands }()
 	r, ok := e.dispatcher.Execute(ctx, types.ClassInternal, c)
 	if !ok {
-		return event.Busy
+		return event.Reply{Problem: event.Busy}
 	}
-	return r.Problem
+	return r
 }
 
 // untilDrained is a part of the service that ends in a drain. So the node waits for the exports, as it waits for requests: for at most

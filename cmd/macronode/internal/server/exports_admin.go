@@ -20,8 +20,11 @@ import (
 // adminTimeout is the time for a change that an operator makes; a longer one has an unknown outcome.
 const adminTimeout = 10 * time.Second
 
-// slowAnswer is how long an attempt takes before the sink is shown as waiting.
-const slowAnswer = 5 * time.Second
+// slowAnswer is how long an attempt takes before the sink is shown as waiting, and longLag how old an item is that it still does not have.
+const (
+	slowAnswer = 5 * time.Second
+	longLag    = time.Minute
+)
 
 // exportsAdmin is what operators see and change of the exports.
 type exportsAdmin struct{ *exports }
@@ -50,23 +53,30 @@ func (e exportsAdmin) knownHeads() map[laneName]uint64 {
 
 // status returns the state of all sinks.
 func (e exportsAdmin) status() adminapi.Exports {
+	isRead := e.streams.known.Load() != nil // read before the heads: then they are those of this or a later look
 	heads, bySink := e.knownHeads(), map[string][]adminapi.Lane{}
 	e.streams.journal.readModel.Lanes(func(l plane.LaneState) bool {
 		name := string(l.Sink)
 		bySink[name] = append(bySink[name], adminapi.Lane{Tenant: l.Tenant.Text(), Stream: string(l.Stream), Cursor: l.Cursor,
-			Head: max(l.Cursor, heads[laneName{l.Tenant, string(l.Stream)}]), Quarantined: l.Quarantined})
+			Head: max(l.Cursor, heads[laneName{l.Tenant, string(l.Stream)}]), Quarantined: l.Quarantined, Redriven: l.Due})
 		return true
 	})
 	is := adminapi.Exports{Sinks: []adminapi.Sink{}}
 	for _, at := range e.sinks() {
 		s := at.status()
-		s.setLanes(at.withMissing(bySink[s.Name], heads))
+		if !isRead && s.State == "ok" {
+			s.State = "starting"
+		}
+		s.setLanes(at.withMissing(bySink[s.Name], heads), isRead)
 		is.Sinks = append(is.Sinks, s.Sink)
 		delete(bySink, s.Name)
 	}
 	for name, lanes := range bySink { //nolint:maporder // sorted below
 		s := sinkStatus{adminapi.Sink{Name: name, State: "unknown"}}
-		s.setLanes(lanes)
+		if old, any := e.leavingOf(name, time.Now()); any {
+			s.Reason = old.reason(name)
+		}
+		s.setLanes(lanes, isRead)
 		is.Sinks = append(is.Sinks, s.Sink)
 	}
 	slices.SortStableFunc(is.Sinks, func(a, b adminapi.Sink) int { return cmp.Compare(a.Name, b.Name) })
@@ -76,11 +86,17 @@ func (e exportsAdmin) status() adminapi.Exports {
 // sinkStatus is the state of a sink, with methods to complete it.
 type sinkStatus struct{ adminapi.Sink }
 
-// setLanes sets the lanes, those that need attention first, and the sums over them.
-func (s *sinkStatus) setLanes(all []adminapi.Lane) {
+// setLanes sets the lanes, those that need attention first, and the sums over them. While the streams were not read, it is not known
+// what is pending: 0 would end a wait for the sink at once.
+func (s *sinkStatus) setLanes(all []adminapi.Lane, isRead bool) {
+	pending := uint64(0)
 	for _, l := range all {
-		s.Pending += l.Head - l.Cursor
+		pending += l.Head - l.Cursor
 		s.Quarantined += l.Quarantined
+		s.Redriven += l.Redriven
+	}
+	if isRead {
+		s.Pending = &pending
 	}
 	slices.SortFunc(all, func(a, b adminapi.Lane) int {
 		return cmp.Or(cmp.Compare(b.Head-b.Cursor, a.Head-a.Cursor), cmp.Compare(b.Quarantined, a.Quarantined), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Stream, b.Stream))
@@ -91,6 +107,8 @@ func (s *sinkStatus) setLanes(all []adminapi.Lane) {
 
 // status returns the state of a sink without its lanes.
 func (e *exporter) status() sinkStatus {
+	now := time.Now()
+	old, waits := e.waitsFor(now)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	stats, s := e.machine.Stats(), adminapi.Sink{Name: e.settings.Name, Kind: e.settings.Kind, State: "ok", Reason: e.state.Reason, FailedAt: e.state.At}
@@ -101,15 +119,26 @@ func (e *exporter) status() sinkStatus {
 	case e.state.Failing || stats.Down:
 		s.State = "failing"
 	}
-	now, longest := time.Now(), time.Duration(0)
+	longest := time.Duration(0)
 	for _, at := range e.began { //nolint:maporder // the largest counts
 		longest = max(longest, now.Sub(at))
 	}
-	if longest > slowAnswer && s.State == "ok" {
-		s.State, s.Reason = "waiting", fmt.Sprintf("no answer for %v", longest.Round(time.Second))
-	}
+	lag := time.Duration(0)
 	for _, at := range e.oldest { //nolint:maporder // the largest counts
-		s.LagSeconds = max(s.LagSeconds, now.Sub(at).Seconds())
+		lag = max(lag, now.Sub(at))
+	}
+	if !old.oldest.IsZero() {
+		lag = max(lag, now.Sub(old.oldest))
+	}
+	s.LagSeconds = lag.Seconds()
+	switch {
+	case s.State != "ok":
+	case waits:
+		s.State, s.Reason = "waiting", old.reason(s.Name)
+	case longest > slowAnswer:
+		s.State, s.Reason = "waiting", fmt.Sprintf("no answer for %v", longest.Round(time.Second))
+	case lag > longLag:
+		s.State, s.Reason = "waiting", fmt.Sprintf("the oldest item waits for %v", lag.Round(time.Second))
 	}
 	return sinkStatus{s}
 }
@@ -194,7 +223,7 @@ func (e exportsAdmin) redrive(at adminapi.LaneRef) (items int, problem event.Pro
 				continue
 			}
 			group.Go(func() error {
-				p := e.execute(ctx, &plane.Redrive{Header: command.Header{Tenant: l.Tenant}, Lane: l.LaneID, Position: q.Position})
+				p := e.execute(ctx, &plane.Redrive{Header: command.Header{Tenant: l.Tenant}, Lane: l.LaneID, Position: q.Position}).Problem
 				if p == event.None {
 					done.Add(1)
 				} else {
@@ -251,31 +280,37 @@ func (e exportsAdmin) change(at adminapi.LaneRef, of func(h command.Header, l pl
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
-	problem := e.execute(ctx, c)
+	problem := e.execute(ctx, c).Problem
 	if sink := e.exporter(at.Sink); sink != nil {
 		sink.lookAgain(lane.LaneID)
 	}
 	return problem
 }
 
-// resume lets a stopped sink go on.
-func (e exportsAdmin) resume(sink string) event.Problem {
+// resume lets a stopped sink go on. It reports whether the sink was stopped.
+func (e exportsAdmin) resume(sink string) (bool, event.Problem) {
 	at := e.exporter(sink)
 	if at == nil {
-		return event.NotFound
+		return false, event.NotFound
 	}
-	at.resume()
-	return event.None
+	return at.resume(), event.None
 }
 
-// remove ends the lanes of a sink that the configuration does not have, forgets it, and returns the number of its lanes.
-func (e exportsAdmin) remove(sink string) (lanes int, problem event.Problem) {
-	switch {
-	case e.exporter(sink) != nil:
-		return 0, event.BadRequest
-	case e.isLeaving(sink):
-		return 0, event.Busy
+// remove ends the lanes of a sink that the configuration does not have, forgets it, and returns the number of its lanes. If an earlier
+// delivery has not ended, it changes nothing, and why says so.
+func (e exportsAdmin) remove(sink string) (lanes int, why string, problem event.Problem) {
+	if e.exporter(sink) != nil {
+		return 0, "", event.BadRequest
 	}
+	if old, any := e.leavingOf(sink, time.Now()); any {
+		return 0, "The sink cannot be removed yet: " + old.reason(sink) + ".", event.Busy
+	}
+	lanes, problem = e.forget(sink)
+	return lanes, "", problem
+}
+
+// forget is remove for a sink of which nothing runs.
+func (e exportsAdmin) forget(sink string) (lanes int, problem event.Problem) {
 	all := e.lanesOf(sink, func(plane.LaneState) bool { return true })
 	_, seen := e.streams.journal.readModel.Sink(sink)
 	if len(all) == 0 && !seen {
@@ -288,7 +323,7 @@ func (e exportsAdmin) remove(sink string) (lanes int, problem event.Problem) {
 	var failed atomic.Int64 // the last problem
 	for _, l := range all {
 		group.Go(func() error {
-			if p := e.execute(ctx, &plane.Remove{Header: command.Header{Tenant: l.Tenant}, Lane: l.LaneID}); p != event.None {
+			if p := e.execute(ctx, &plane.Remove{Header: command.Header{Tenant: l.Tenant}, Lane: l.LaneID}).Problem; p != event.None {
 				failed.Store(int64(p))
 			}
 			return nil
@@ -297,7 +332,7 @@ func (e exportsAdmin) remove(sink string) (lanes int, problem event.Problem) {
 	_ = group.Wait() // the problem says what failed
 	problem = event.Problem(failed.Load())
 	if seen && problem == event.None { // last, so that a repeated attempt finds the sink
-		problem = e.execute(ctx, &plane.Forget{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(sink)})
+		problem = e.execute(ctx, &plane.Forget{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(sink)}).Problem
 	}
 	return len(all), problem
 }

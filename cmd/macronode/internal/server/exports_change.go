@@ -34,13 +34,16 @@ func (e *exports) newChange(sinks []settings.Sink) (c sinkChange, err error) {
 	return c, nil
 }
 
-// prepare is newChange for a running node. It locks the directories of new file sinks, but for one that a sink has now: that one is
-// locked when the sink has ended. If a directory is not free, it fails.
+// prepare is newChange for a running node. It locks the directories of new file sinks, but for one that a sink has now, or that one of
+// before an earlier change has still: that one is locked when the sink has ended. If a directory is not free, it fails.
 func (e *exports) prepare(sinks []settings.Sink) (c sinkChange, err error) {
 	if c, err = e.newChange(sinks); err != nil {
 		return c, err
 	}
-	free := slices.DeleteFunc(slices.Clone(c.added), func(at *exporter) bool { return slices.ContainsFunc(e.sinks(), at.followsDir) })
+	e.mu.Lock()
+	have := slices.Concat(e.sinks(), slices.DeleteFunc(slices.Clone(e.leaving), (*exporter).hasEnded))
+	e.mu.Unlock()
+	free := slices.DeleteFunc(slices.Clone(c.added), func(at *exporter) bool { return slices.ContainsFunc(have, at.followsDir) })
 	return c, claimAll(free, c.added)
 }
 
@@ -111,11 +114,4 @@ func (e *exporter) hasEnded() bool {
 	default:
 		return false
 	}
-}
-
-// isLeaving reports whether an exporter of a sink was stopped, and has not ended.
-func (e *exports) isLeaving(sink string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.ContainsFunc(e.leaving, func(at *exporter) bool { return at.settings.Name == sink && !at.hasEnded() })
 }

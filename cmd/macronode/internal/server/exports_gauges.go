@@ -49,12 +49,21 @@ func (e *exports) addGauges() {
 func (e *exports) addGaugesOf(name string) {
 	g, to := &e.gauges, e.metrics
 	to.Sample("export_lag_seconds", func() float64 { return g.sink(name).LagSeconds }, name)
-	to.Sample("export_pending", func() float64 { return float64(g.sink(name).Pending) }, name)
-	to.Sample("export_quarantined", func() float64 { return float64(g.sink(name).Quarantined) }, name)
-	to.Sample("export_sink_up", func() float64 {
-		if is := g.sink(name).State; is == "ok" || is == "waiting" {
-			return 1
+	to.SampleKnown("export_pending", func() (float64, bool) {
+		n := g.sink(name).Pending
+		if n == nil {
+			return 0, false
 		}
-		return 0
+		return float64(*n), true
+	}, name)
+	to.Sample("export_quarantined", func() float64 { return float64(g.sink(name).Quarantined) }, name)
+	to.SampleKnown("export_sink_up", func() (float64, bool) {
+		switch g.sink(name).State {
+		case "starting", "": // an empty state: a reload has just removed the sink
+			return 0, false
+		case "ok", "waiting":
+			return 1, true
+		}
+		return 0, true
 	}, name)
 }

@@ -65,6 +65,7 @@ func addAdmissionGauges(s *Server) {
 	s.gauges.add("admission_queue_parts", func() (depth, limit int) { return int(s.inbox.status().PacedParts), g.Size() })
 	s.gauges.add("upstream_queries", s.dispatcher.Upstreams.InFlight)
 	s.gauges.add("decompressors", s.builder.inflaters.Depth)
+	s.gauges.add("decompressor_waits", s.builder.inflaters.Waiting)
 	s.gauges.add("decisions", s.decisions.Kept)
 	for f := range types.NumFacets {
 		s.gauges.add("admission_queue_"+f.String(), func() (depth, limit int) {
@@ -107,6 +108,7 @@ func addLogGauges(s *Server) {
 	s.metrics.Sample("access_lines_total", func() float64 { return float64(access.Counts().Lost) }, "lost")
 	s.metrics.Sample("audit_lines_total", func() float64 { return float64(s.audit.Counts().Written) })
 	s.metrics.Sample("audit_lost_total", func() float64 { return float64(s.audit.Counts().Lost) })
+	s.metrics.Sample("audit_omitted_total", func() float64 { return float64(s.audit.Counts().Omitted) })
 	s.metrics.Sample("audit_errors_total", func() float64 { return float64(s.audit.Counts().Failed) })
 }
 

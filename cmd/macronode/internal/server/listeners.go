@@ -67,7 +67,7 @@ func (l *listeners) service(c httpserver.Config, of listenerGauges, handler func
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		hooks := l.hooks(of)
-		hooks.PeerShare = func(from netip.Addr) int { return l.applied.Load().PeerShare(of.share, from) }
+		hooks.PeerShare = func(from netip.Addr) int { return l.applied.Load().PeerShare(c.MaxConns, from) }
 		hooks.Listening = func(a net.Addr) {
 			c.Address = dialAddress(a)
 			l.runFile.update(func(r *nodedir.Run) { *address(r) = dialAddress(a) })
@@ -91,7 +91,7 @@ func (l *listeners) service(c httpserver.Config, of listenerGauges, handler func
 // hooks count what happens at a listener.
 func (l *listeners) hooks(of listenerGauges) httpserver.Hooks {
 	m := l.metrics
-	return httpserver.Hooks{Refused: m.Crowded, AmbiguousRequest: m.Smuggled, Flooded: m.Flooded, HandshakeDone: func(g httpserver.HandshakeResult) { m.Greeted(g.String()) },
+	return httpserver.Hooks{Refused: m.Crowded, AmbiguousRequest: m.Smuggled, Flooded: m.Flooded, RejectedFlood: m.RejectedFlood, Delayed: m.Delayed, HandshakeDone: func(g httpserver.HandshakeResult) { m.Greeted(g.String()) },
 		PeerRefused: m.PeerCrowded, IdleClosed: func(by httpserver.ConnLimit) { m.IdleClosed(by.String()) },
 		Open: func(by int) { of.connections.Add(int64(by)) }, Stream: func(by int) { of.requests.Add(int64(by)) }}
 }

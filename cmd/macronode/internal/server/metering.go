@@ -23,7 +23,7 @@ func (s *Server) newMetering() *metering.Recorder {
 		},
 		Ended:   func(o metering.Outcome, requests uint64) { meter.Metered(string(o), requests) },
 		Prepaid: func() map[types.Tenant]*flow.Terms { return s.applied.Load().Face.Prepaid },
-		Read:    s.store.readModel.ReadBooks, Now: func() types.Time { return s.inbox.status().At }})
+		Read:    s.store.readModel.ReadBooks, Status: s.inbox.status})
 }
 
 // meteredWaiting returns the number of requests that are metered and not recorded yet.

@@ -18,7 +18,7 @@ const probeInterval = 2 * time.Second
 // probeResult is what a probe of all providers found.
 type probeResult struct {
 	files                  event.ObjectFiles
-	failed                 int   // providers that cannot be used
+	health                 event.ProviderHealth
 	unreadable, unwritable error // why directories cannot be read, and written
 }
 
@@ -31,8 +31,12 @@ func (r *repairs) runProbe(ctx context.Context) {
 		for i, h := range r.files.Health() {
 			r.noteHealth(&was[i], h)
 		}
-		if now.failed != last.failed && len(was) > 1 { // with one provider, the conditions of the files report it
-			r.inbox.send(ctx, event.ProviderHealth{Failed: now.failed})
+		if len(was) == 1 {
+			now.health.Failed = 0 // the conditions of the files report it
+		}
+		now.health.Lost = r.lostObjects() > 0
+		if now.health.Lacking = r.lacking(); now.health != last.health {
+			r.inbox.send(ctx, now.health)
 		}
 		if now.files != last.files {
 			r.inbox.send(ctx, now.files)
@@ -45,8 +49,17 @@ func (r *repairs) runProbe(ctx context.Context) {
 	}
 }
 
-// probe tries all providers. Objects are unreadable if all copies of one may be in directories that cannot be read. Uploads
-// fail if fewer failure domains can be written than copies are required.
+// lacking reports whether objects lack copies: by the last inventory, or possibly, since a provider is used again and its
+// copies are not counted yet.
+func (r *repairs) lacking() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.is.inventory.Objects > 0 || r.returned != r.is.returned
+}
+
+// probe tries all providers. Objects are unreadable if all copies of one, or too many of its shards, may be in directories that cannot be
+// read. Uploads fail if fewer failure domains can be written than copies or shards are required, or if one was refused a short time ago: it was
+// larger than the space.
 func (r *repairs) probe() (p probeResult) {
 	var unreadable, writable placement.Set
 	for i, h := range r.files.Health() {
@@ -62,14 +75,38 @@ func (r *repairs) probe() (p probeResult) {
 		}
 	}
 	table, copies := r.files.Table(), r.files.Copies()
-	p.files = event.ObjectFiles{Unreadable: table.Spread(unreadable) >= copies.Count, Unwritable: table.Spread(writable) < copies.Required}
-	p.failed = table.Len() - r.usable().Len()
+	p.files = event.ObjectFiles{Unreadable: table.Spread(unreadable) > copies.Losses(), Unwritable: table.Spread(writable) < copies.Domains()}
+	if err := r.refused.after(r.files.Refused()); err != nil {
+		p.files.Unwritable, p.unwritable = true, errors.Join(p.unwritable, err)
+	}
+	p.health.Failed = table.Len() - r.usable().Len()
 	return p
+}
+
+// refusalProbes is for how many probes a refused upload is reported: about 30 s, so that what samples the status sees it.
+const refusalProbes = 15
+
+// A refusedUpload is an upload that was refused a short time ago, for lack of space.
+type refusedUpload struct {
+	why  error
+	left int // probes
+}
+
+// after returns why an upload was refused a short time ago, and counts a probe. now is why one was refused since the last probe; nil: none was.
+func (f *refusedUpload) after(now error) error {
+	if now != nil {
+		*f = refusedUpload{now, refusalProbes}
+	}
+	if f.left == 0 {
+		return nil
+	}
+	f.left--
+	return f.why
 }
 
 // probeProvider tries one provider. A directory that is missing is made again, as on a new disk, if objects have other copies.
 func (r *repairs) probeProvider(i int, h objectstore.Health) (unreadable, unwritable error) {
-	if h.Failed != "" && r.files.Copies().Count > 1 {
+	if copies := r.files.Copies(); h.Failed != "" && copies.Losses() > 0 {
 		if err := r.files.Remake(i); err != nil {
 			return err, err
 		}
@@ -87,6 +124,9 @@ func (r *repairs) noteHealth(was *string, is objectstore.Health) {
 		if several {
 			r.log.Info("provider of objects is used again", "provider", is.Name)
 		}
+		r.mu.Lock()
+		r.returned++
+		r.mu.Unlock()
 		wake(r.look)
 	}
 	*was = is.Failed

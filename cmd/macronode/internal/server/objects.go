@@ -18,10 +18,14 @@ import (
 // objectFiles are the files of the objects whose rows the journal has.
 type objectFiles struct {
 	files   *objectstore.Store
-	dirs    int // of providers, or spool directories
+	holder  string // the name of this process in locks
+	dirs    int    // of providers, or spool directories
 	repairs *repairs
 	limits  objectstore.Limits
 	collect time.Duration // between two collections
+
+	uncollected string // why the last collection failed; empty: it did not
+
 	journal *journalStore
 	inbox   *eventInbox
 	metrics *metrics.Metrics
@@ -38,7 +42,8 @@ func newObjectFiles(start settings.Start, journal *journalStore, inbox *eventInb
 }
 
 // recover makes the directories, checks that they belong to this node, and reads which files there are. A directory that cannot be
-// made or read is used later, if there is another one. The only directory is used later if it is not there.
+// made or read is used later, if there is another one. The only directory is used later if it is not there. If no provider can be
+// used, all are used later.
 func (o *objectFiles) recover() error {
 	rows := o.journal.readModel
 	for i := range o.dirs {
@@ -52,8 +57,8 @@ func (o *objectFiles) recover() error {
 			o.files.MarkFailed(i, err)
 		}
 	}
-	err := o.files.Claim(objectstore.Owner{Journal: o.journal.journal.ID(), Rows: rows})
-	if errors.Is(err, objectstore.ErrAbsent) {
+	err := o.files.Claim(objectstore.Owner{Journal: o.journal.journal.ID(), Rows: rows, Holder: o.holder})
+	if errors.Is(err, objectstore.ErrAbsent) || errors.Is(err, objectstore.ErrNoProvider) {
 		o.reserveRows(func(storage.Stored) {})
 		return nil // the probe reports it
 	}
@@ -144,18 +149,31 @@ func (o *objectFiles) collectOnce() {
 		return
 	}
 	if err != nil {
-		o.log.Error("unused files of objects not removed", "err", err)
+		o.noteCollection(err)
 		return
 	}
 	defer held.Close() //nolint:errcheck // nothing was written
 	began := time.Now()
 	c, err := o.files.Collect(o.journal.readModel.HasFile)
 	o.metrics.Collected(c.Files, c.Bytes)
-	if err != nil {
-		o.log.Error("unused files of objects not removed", "err", err)
-	}
+	o.noteCollection(err)
 	if c.Files > 0 {
 		o.log.Info("unused files of objects removed", "files", c.Files, "bytes", c.Bytes, "took", time.Since(began))
+	}
+}
+
+// noteCollection logs when collections begin to fail, when they fail for another reason, and when that ends.
+func (o *objectFiles) noteCollection(err error) {
+	was := o.uncollected
+	if o.uncollected = ""; err != nil {
+		o.uncollected = err.Error()
+	}
+	switch {
+	case o.uncollected == was:
+	case err != nil:
+		o.log.Error("unused files of objects not removed", "err", err)
+	default:
+		o.log.Info("unused files of objects are removed again")
 	}
 }
 
@@ -164,5 +182,6 @@ func (o *objectFiles) addGauges(to *queueGauges) {
 	to.add("uploads", func() (int, int) { return o.files.Uploads(), o.limits.Uploads })
 	to.add("repairs", func() (int, int) { s := o.repairs.status(); return s.Waiting, o.repairs.settings.Limits.Queue })
 	o.metrics.Sample("repair_skipped_total", func() float64 { return float64(o.repairs.status().Skipped) }, "full")
+	o.metrics.Sample("storage_lost_objects", func() float64 { return float64(o.repairs.lostObjects()) })
 	o.metrics.Sample("storage_failed_providers", func() float64 { return float64(o.files.Table().Len() - o.repairs.usable().Len()) })
 }

@@ -34,7 +34,7 @@ func (s *Server) makeAPI() {
 		Rows: rows, Names: names{s.index, rows, s.start.Deadline}, Contents: s.objects.files, Transfers: s.metrics.Objects(), Paid: !s.start.Core.Price.IsFree(), UploadTTL: s.start.Storage.UploadTTL, Secret: s.s3.secret, Region: s.start.S3.Region,
 		Audit: auditSink{s.audit}, Log: s.log,
 		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
-	c.Authenticated = httpserver.MarkAuthenticated
+	c.Authenticated, c.Rejected = httpserver.MarkAuthenticated, httpserver.MarkRejected
 	if s.metering != nil {
 		c.Metering = s.metering
 	}

@@ -7,7 +7,6 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/metrics"
 	"macronode/adapters/registry"
-	"macronode/cmd/macronode/internal/settings"
 )
 
 // queueGauges report how full each queue of the registry is, in /debug/queues and as a metric. A queue is reported once its part of the
@@ -70,20 +69,19 @@ func (g *queueGauges) queues() []adminapi.Queue {
 	return all
 }
 
-// listenerGauges count what is open at one listener, and select its share of connections for one peer.
+// listenerGauges count what is open at one listener.
 type listenerGauges struct {
 	connections, requests *atomic.Int64 // requests of HTTP/2
-	share                 func(settings.PeerShares) int
 }
 
 func (g *queueGauges) publicListener() listenerGauges {
-	return listenerGauges{&g.http, &g.httpStreams, settings.PublicShare}
+	return listenerGauges{&g.http, &g.httpStreams}
 }
 
 func (g *queueGauges) s3Listener() listenerGauges {
-	return listenerGauges{&g.s3, &g.s3Streams, settings.PublicShare}
+	return listenerGauges{&g.s3, &g.s3Streams}
 }
 
 func (g *queueGauges) adminListener() listenerGauges {
-	return listenerGauges{&g.admin, &g.adminStreams, settings.AdminShare}
+	return listenerGauges{&g.admin, &g.adminStreams}
 }

@@ -16,6 +16,7 @@ import (
 	"macronode/adapters/nodedir"
 	"macronode/adapters/recovery"
 	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
@@ -29,6 +30,9 @@ var errEndRequested = errors.New("shut down before the start was complete")
 // folds in parallel. A damaged journal is read up to the damage. If the frames cannot be folded, nothing is written.
 func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	limits, began := s.start.Core.State, time.Now()
+	if err := s.checkNotRestoring(); err != nil { // before the directory is made: a restore refuses one that has a journal
+		return state.State{}, event.Recovery{}, err
+	}
 	live, err := fs.Make(s.segmentsDir())
 	if err != nil {
 		return state.State{}, event.Recovery{}, err
@@ -36,7 +40,7 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	if s.segments, err = datadir.OpenSegments(s.start.Archive, live); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
-	if err := errors.Join(s.checkNotEmptied(), s.checkNoBackup(), s.checkFirstKey()); err != nil {
+	if err := errors.Join(s.checkNotEmptied(), s.checkNotLost(), s.checkNoBackup(), s.checkFirstKey()); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
 	kept, err := fs.Make(s.snapshotsDir())
@@ -57,11 +61,15 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 		Empty:   func() state.State { return state.New(limits, types.Hash64(random64())) },
 		Fold:    s.startReplay, Step: s.checkEnd, Skipped: s.logSkippedSnapshot}.Recover(heads)
 	if err != nil {
-		return state.State{}, r.Found.Recovery, explainRoom(err)
+		return state.State{}, r.Found.Recovery, settings.ExplainRoom(err)
 	}
 	s.journal = r.Journal
+	if err := s.checkFirstTime(r.Found.Last, began); err != nil {
+		return state.State{}, r.Found.Recovery, err
+	}
 	s.noteDamage(&r)
 	s.warnNoMark(r.Found.Last)
+	s.warnMissing(&r.Found)
 	s.readModel.Begin(r.State)
 	s.log.Info("journal recovered", "frames", uint64(r.Found.Last), "snapshot", uint64(r.Head.LSN), "segments", r.Found.Segments, "bytes", r.Found.Bytes,
 		"cut_bytes", r.Found.CutBytes, "made_durable_again", r.Found.TailFrames, "took", time.Since(began))
@@ -87,6 +95,32 @@ func (s *journalStore) warnNoMark(last types.LSN) {
 	}
 }
 
+// warnMissing logs that segments are missing. If the start does not need them, this is the only sign of it.
+func (s *journalStore) warnMissing(f *journalfile.Found) {
+	if f.Missing > 0 {
+		s.log.Warn("journal segments missing, here and in the archive: their frames, such as receipts, cannot be read; bring the segments back, and run macronode verify",
+			"first_segment", f.FirstMissing, "segments", f.Missing)
+	}
+}
+
+// checkNotRestoring returns an error if the directory has an incomplete restore and no journal. A new journal would have none of the money of the
+// backup.
+func (s *journalStore) checkNotRestoring() error {
+	if _, err := os.Stat(filepath.Join(string(s.dir), datadir.Restoring)); errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	switch names, err := fs.Dir(s.segmentsDir()).List(); {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	case len(names) > 0:
+		return nil
+	}
+	return fmt.Errorf("%s has %s and no journal: a restore into it is not complete; repeat it (macronode restore BACKUP --data DIR) into an empty directory",
+		s.dir, datadir.Restoring)
+}
+
 // checkNotEmptied returns an error if there is no segment, but other files show that there was a journal. A new
 // journal would lose its money.
 func (s *journalStore) checkNotEmptied() error {
@@ -102,6 +136,23 @@ func (s *journalStore) checkNotEmptied() error {
 		}
 	}
 	return nil
+}
+
+// checkNotLost returns an error if only the archive has segments. The node would continue its older part under the same ID, with other frames than
+// those that were acknowledged. If the directory records durable frames, their absence is damage, and what the archive has is served for reading.
+func (s *journalStore) checkNotLost() error {
+	if lost, err := s.segments.IsLost(); err != nil || !lost {
+		return err
+	}
+	for _, record := range [...]string{durable.Name, datadir.Snapshots, datadir.Index} {
+		path := filepath.Join(string(s.dir), record)
+		if _, err := os.Stat(path); err == nil && (record != datadir.Snapshots || holdsFile(path)) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no segment, but journal.archive (%s) has older segments of a journal: mount the disk of %s, or restore a backup into another directory; another node needs another journal.archive. "+
+		"To give up all that the archive lacks, if there is no backup: macronode backup COPY --data %s, then macronode restore COPY --accept-loss --data NEW with another journal.archive",
+		s.segmentsDir(), s.start.Archive, s.dir, s.dir)
 }
 
 // holdsFile reports whether a directory has a file. That of the objects of a new node is an empty disk, or one with a directory such
@@ -214,14 +265,6 @@ func (s *journalStore) replayAll(st *state.State, read <-chan []record.Sealed) (
 				s.readModel.Keep(all[i])
 			}
 		}
-	}
-	return err
-}
-
-// explainRoom adds to an error which limits are too low for the journal.
-func explainRoom(err error) error {
-	if errors.Is(err, state.ErrRoom) {
-		err = fmt.Errorf("the journal contains more than the configured limits: raise wallet.limits, wallet.idempotency.keys, storage, accounting or api_keys: %w", err)
 	}
 	return err
 }

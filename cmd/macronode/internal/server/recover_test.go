@@ -108,6 +108,33 @@ func TestMissingEndIsDamage(t *testing.T) {
 	}
 }
 
+// TestStartWarnsOfMissingSegments: a start from a snapshot needs neither the first nor a middle segment, and logs
+// which are missing.
+func TestStartWarnsOfMissingSegments(t *testing.T) {
+	for what, c := range map[string]struct {
+		less []string
+		want string
+	}{
+		"none":               {nil, ""},
+		"the first one":      {[]string{"00000001.seg"}, "first_segment=00000001.seg segments=1"},
+		"two in the middle":  {[]string{"00000002.seg", "00000003.seg"}, "first_segment=00000002.seg segments=2"},
+		"the first and more": {[]string{"00000001.seg", "00000003.seg"}, "first_segment=00000001.seg segments=2"},
+	} {
+		var out bytes.Buffer
+		l := storeOn(journaldir.Payments(t, 40, 33, 38))
+		l.log = slog.New(slog.NewTextHandler(&out, nil))
+		for _, name := range c.less {
+			removed(t, l.segmentsDir(), name)
+		}
+		if _, found, err := l.recoverAndClose(t); err != nil || found.Damaged {
+			t.Fatalf("%s: %v, %+v", what, err, found)
+		}
+		if warned := strings.Contains(out.String(), "journal segments missing"); warned != (c.want != "") || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: the log:\n%s", what, out.String())
+		}
+	}
+}
+
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -135,7 +162,7 @@ func damageSnapshot(t *testing.T, dir string, lsn types.LSN) {
 // TestTooLargeJournalIsNotWritten: a journal that exceeds the limits is rejected before anything is written.
 func TestTooLargeJournalIsNotWritten(t *testing.T) {
 	l := newStore(t, "wallet.limits.accounts=1")
-	if _, _, err := l.recover(); !errors.Is(err, state.ErrRoom) || l.files(t) != 1 {
+	if _, _, err := l.recover(); !errors.Is(err, state.ErrRoom) || !strings.Contains(err.Error(), "limits of ledgers (wallet.limits) permit") || l.files(t) != 1 {
 		t.Fatalf("%v, %d files", err, l.files(t))
 	}
 }

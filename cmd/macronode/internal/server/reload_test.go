@@ -11,6 +11,7 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
+	"macronode/cmd/macronode/internal/settings"
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/event"
 	"macronode/core/gateway/policycheck"
@@ -21,7 +22,7 @@ import (
 // newTestServer returns a server that was given a configuration, and loads another one on a reload.
 func newTestServer(t *testing.T, first, next *config.Config) *Server {
 	t.Helper()
-	s, err := newServer(first, Options{Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Load: func() (*config.Config, error) { return next, nil }})
+	s, err := newServer(first, settings.NewStart(first), Options{Log: slog.New(slog.DiscardHandler), Level: new(slog.LevelVar), Load: func() (*config.Config, error) { return next, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +46,9 @@ func TestPolicyIsCheckedBeforeChange(t *testing.T) {
 		t.Error(err)
 	}
 	for why, spoil := range map[string]func(*event.Policy){
-		"that is all":          func(g *event.Policy) { g.Quotas[0].Rate = 0 },
-		"authed callers of ":   func(g *event.Policy) { g.Facets[types.FacetQuery].PerClass[types.ClassAuthed] = 0 },
-		"more places than the": func(g *event.Policy) { g.Facets[types.FacetWallet].Queue += 1 << 16 },
+		"that is all":         func(g *event.Policy) { g.Quotas[0].Rate = 0 },
+		"authed callers of ":  func(g *event.Policy) { g.Facets[types.FacetQuery].PerClass[types.ClassAuthed] = 0 },
+		"more slots than the": func(g *event.Policy) { g.Facets[types.FacetWallet].Queue += 1 << 16 },
 	} {
 		bad := next(`quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
 		spoil(&bad.Policy)

@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -20,11 +20,12 @@ import (
 	"macronode/core/storage"
 )
 
-// repairs restores the copies of objects. The rules are in core/repair; this type gives them what they need:
+// repairs restores the copies and the shards of objects. The rules are in core/repair; this type gives them what they need:
 //
 //	inventory ──┐
-//	scrub ──────┼──► Machine ──► workers ──► objectstore.Repair
-//	reads ──────┘
+//	scrub ──────┤
+//	reads ──────┼──► Machine ──► workers ──► objectstore.Repair
+//	rebalance ──┘                   └──────► objectstore.Move
 type repairs struct {
 	files    *objectstore.Store
 	journal  *journalStore
@@ -35,25 +36,34 @@ type repairs struct {
 	work     chan struct{} // a task waits
 	look     chan struct{} // an inventory is wanted
 	read     chan struct{} // a scrub is wanted
+	move     chan struct{} // a rebalance is wanted
+	refused  refusedUpload // of the probes
 
-	mu      sync.Mutex
-	machine *repair.Machine
-	is      repairState
+	mu       sync.Mutex
+	machine  *repair.Machine
+	lost     *repair.Lost
+	is       repairState
+	returned uint64 // how many times a failed provider was used again
+	restored bool   // a copy was written since the last inventory began
+	written  uint64 // bytes of copies and shards that were written since the start
+	unmoved  uint64 // objects that the last pass of a rebalance did not move, and the next one may
 }
 
 // repairState is what the last inventory and scrub found.
 type repairState struct {
 	inventory adminapi.Inventory
+	returned  uint64 // repairs.returned when the inventory began
 	providers []adminapi.Provider
 	scrub     adminapi.Scrub
+	rebalance adminapi.Rebalance
+	refused   []string // of each provider: why the last part could not be written into it
 }
 
 func newRepairs(files *objectstore.Store, s settings.Repair, journal *journalStore, inbox *eventInbox, m *metrics.Repairs, log *slog.Logger) *repairs {
 	r := &repairs{files: files, journal: journal, inbox: inbox, settings: s, metrics: m, log: log,
-		machine: repair.New(hostclock.Mono(), s.Limits), work: make(chan struct{}, 1), look: make(chan struct{}, 1), read: make(chan struct{}, 1)}
-	if files.Table().Len() > 1 {
-		files.OnDefect(func(o storage.Stored) { r.plan(o, files.Copies().Count <= 2, true) })
-	}
+		machine: repair.New(hostclock.Mono(), s.Limits), lost: repair.NewLost(repair.MaxLost), work: make(chan struct{}, 1), look: make(chan struct{}, 1), read: make(chan struct{}, 1), move: make(chan struct{}, 1)}
+	r.is.refused = make([]string, files.Table().Len())
+	files.OnDefect(func(o storage.Stored) { r.plan(o, files.Margin(o) <= 1 && !r.isLost(o), true) }) // a lost object takes no place of others
 	return r
 }
 
@@ -71,6 +81,7 @@ func (r *repairs) Run(ctx context.Context) error {
 	all.Go(func() { r.runProbe(ctx) })
 	all.Go(func() { r.runInventory(ctx) })
 	all.Go(func() { r.runScrub(ctx) })
+	all.Go(func() { r.runRebalance(ctx) })
 	for range r.settings.Limits.Workers {
 		all.Go(func() { r.runWorker(ctx) })
 	}
@@ -84,8 +95,20 @@ func (r *repairs) Run(ctx context.Context) error {
 
 // plan adds an object whose copies may be missing, or damaged.
 func (r *repairs) plan(o storage.Stored, urgent, verify bool) {
+	t := taskOf(o)
+	t.Urgent, t.Verify = urgent, verify
+	r.enqueue(t)
+}
+
+// taskOf returns the task for an object.
+func taskOf(o storage.Stored) repair.Task {
+	return repair.Task{File: uint64(o.File), Address: digest.Value(o.Address), Size: o.Size}
+}
+
+// enqueue plans a task, and wakes the workers.
+func (r *repairs) enqueue(t repair.Task) {
 	r.mu.Lock()
-	r.machine.Plan(repair.Task{File: uint64(o.File), Address: digest.Value(o.Address), Size: o.Size, Urgent: urgent, Verify: verify})
+	r.machine.Plan(t)
 	r.mu.Unlock()
 	wake(r.work)
 }
@@ -126,90 +149,82 @@ func (r *repairs) runWorker(ctx context.Context) {
 		}
 		wake(r.work) // for the next worker
 		o := storage.Stored{Address: storage.Address(t.Address), Object: storage.Object{Size: t.Size, File: storage.File(t.File)}}
-		failed := r.restore(ctx, o, t.Verify)
+		failed := false
+		if t.Move {
+			failed = !r.moveParts(ctx, o)
+		}
+		failed = r.restore(ctx, o, t.Verify) || failed
 		r.mu.Lock()
 		r.machine.Done(t.File, failed)
 		r.mu.Unlock()
 	}
 }
 
-// copiesOf returns the good copies of an object, and the damaged ones. Those of failed providers, and those that this process may
-// not read, are neither.
-func (r *repairs) copiesOf(ctx context.Context, o storage.Stored, verify bool) (good, bad placement.Set) {
-	for i, h := range r.files.Health() {
-		if h.Failed != "" {
-			continue
-		}
-		err := r.files.CheckCopy(o, i)
-		if err == nil && verify {
-			err = r.files.VerifyCopy(o, i, r.pace(ctx))
-		}
-		if err == nil {
-			good = good.With(i)
-		} else if !errors.Is(err, objectstore.ErrGone) && !errors.Is(err, os.ErrPermission) && ctx.Err() == nil {
-			bad = bad.With(i)
-		}
-	}
-	return good, bad
-}
-
-// restore writes the copies that an object lacks. It reports whether one could not be written.
+// restore writes the copies or shards that an object lacks. It reports whether one could not be written.
 func (r *repairs) restore(ctx context.Context, o storage.Stored, verify bool) (failed bool) {
 	if !r.journal.readModel.HasFile(o.Address, o.File) {
 		return false // deleted, or the content was there already
 	}
-	good, bad := r.copiesOf(ctx, o, verify)
-	if ctx.Err() != nil {
+	is, err := r.files.Restore(o, verify || r.isLost(o), r.pace(ctx))
+	if ctx.Err() != nil || err != nil {
 		return true
 	}
-	table := r.files.Table()
-	if good == 0 {
-		if r.journal.readModel.HasFile(o.Address, o.File) {
-			r.metrics.Lost()
-			r.log.Error("object has no good copy", "address", o.Address.String(), "size", o.Size, "file", uint64(o.File))
-		}
-		return false
+	r.noteWritten(o, is.Written, is.Errs)
+	switch {
+	case is.IsHopeless():
+		r.noteLost(o)
+	case is.Readable:
+		r.noteReadable(o)
 	}
-	usable := r.usable()
-	targets := bad & usable
-	missing := table.Choose(uint64(o.File), max(0, r.files.Copies().Count-table.Spread(good|targets)), usable&^good, good|targets)
-	for i := range missing.Len() {
-		targets = targets.With(missing.At(i))
+	if is.Lost {
+		r.reportLost(o, &is.Good)
 	}
-	failed = table.Spread(good|targets) < r.files.Copies().Count
-	for i := range table.Len() {
-		if targets.Has(i) {
-			failed = !r.write(ctx, o, i) || failed
-		}
-	}
-	return failed
+	return is.Lacks
 }
 
-// write writes one copy.
-func (r *repairs) write(ctx context.Context, o storage.Stored, i int) bool {
-	name := r.files.Health()[i].Name
-	err := r.files.Repair(o, i, r.pace(ctx))
-	if ctx.Err() != nil {
-		return false
+// reportLost reports an object that cannot be read, unless it was deleted meanwhile.
+func (r *repairs) reportLost(o storage.Stored, good *objectstore.Parts) {
+	if r.journal.readModel.HasFile(o.Address, o.File) {
+		r.metrics.Lost()
+		r.log.Error("object has no good copy", "address", o.Address.String(), "size", o.Size, "file", uint64(o.File), "good_shards", good.Count(), "needed", good.Needed())
 	}
-	r.metrics.Repaired(err == nil)
-	if err != nil {
-		r.log.Warn("copy of an object not restored", "address", o.Address.String(), "provider", name, "err", err)
-		return false
+}
+
+// noteWritten counts and logs parts that were written. It returns false if one could not be written.
+func (r *repairs) noteWritten(o storage.Stored, parts []objectstore.Part, errs []error) bool {
+	all := true
+	for i, err := range errs {
+		what, name := "copy", r.files.Health()[parts[i].Provider].Name
+		if scheme := parts[i].Scheme; scheme.IsSet() {
+			what = fmt.Sprintf("shard %d of %v", parts[i].Shard, scheme)
+		}
+		r.metrics.Repaired(err == nil)
+		r.noteRefusal(parts[i].Provider, err)
+		if err != nil {
+			all = false
+			r.log.Warn("copy of an object not restored", "address", o.Address.String(), "part", what, "provider", name, "err", err)
+			continue
+		}
+		r.mu.Lock()
+		r.restored = true
+		r.written += parts[i].Size(o)
+		r.mu.Unlock()
+		r.log.Info("copy of an object restored", "address", o.Address.String(), "size", o.Size, "part", what, "provider", name)
 	}
-	r.log.Info("copy of an object restored", "address", o.Address.String(), "size", o.Size, "provider", name)
-	return true
+	return all
+}
+
+// noteRefusal notes why a part could not be written into a provider, or that one was.
+func (r *repairs) noteRefusal(provider int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.is.refused[provider] = ""; err != nil {
+		r.is.refused[provider] = err.Error()
+	}
 }
 
 // usable returns the providers that have not failed.
-func (r *repairs) usable() (set placement.Set) {
-	for i, h := range r.files.Health() {
-		if h.Failed == "" {
-			set = set.With(i)
-		}
-	}
-	return set
-}
+func (r *repairs) usable() placement.Set { return r.files.Usable() }
 
 // eachObject calls each with every object of the state.
 func (r *repairs) eachObject(ctx context.Context, each func(storage.Stored) error) error {
@@ -228,8 +243,16 @@ func (r *repairs) eachObject(ctx context.Context, each func(storage.Stored) erro
 	return nil
 }
 
-// allowed reports whether copies may be counted and restored: while the journal is damaged, rows may be missing, and while no provider can
-// be used, there are no files.
-func (r *repairs) allowed() bool {
-	return r.inbox.status().Writes && !r.journal.damaged.Load() && r.usable() != 0
+// refusal returns why copies may not be counted and restored now: while the journal is damaged, rows may be missing, and while no provider
+// can be used, there are no files.
+func (r *repairs) refusal() error {
+	switch {
+	case r.usable() == 0:
+		return errors.New("every provider has failed")
+	case r.journal.damaged.Load():
+		return errors.New("the journal is damaged")
+	case !r.inbox.status().Writes:
+		return errors.New("the node takes no writes now")
+	}
+	return nil
 }

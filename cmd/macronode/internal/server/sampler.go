@@ -91,6 +91,7 @@ func (m *sampler) stopWriting(ctx context.Context, why error) {
 func (m *sampler) logState(free uint64) {
 	s := m.inbox.status()
 	m.logCircuits(s.OpenCircuits)
+	m.logClock(&s)
 	if s.Phase == m.lastStatus.Phase && s.DegradedBy == m.lastStatus.DegradedBy && s.WaitingFor == m.lastStatus.WaitingFor {
 		return
 	}
@@ -105,6 +106,16 @@ func (m *sampler) logState(free uint64) {
 	}
 	m.log.Log(context.Background(), level, "node state changed", "state", s.Phase, "waiting_for", joinConditions(s.WaitingFor), "degraded_by", joinConditions(s.DegradedBy), "reads", s.Reads, "writes", s.Writes,
 		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", m.minFreeBytes)
+}
+
+// logClock logs by how much the machine's clock is ahead when it is not trusted any more, and by how much it is behind.
+func (m *sampler) logClock(s *event.Status) {
+	if s.DegradedBy.Minus(m.lastStatus.DegradedBy).Has(types.ClockAhead) {
+		m.log.Warn("node's time is ahead of the machine's clock: it runs 5 % slower until both agree, and never goes back", "offset", s.Offset.Round(time.Second))
+	}
+	if s.DegradedBy.Minus(m.lastStatus.DegradedBy).Has(types.ClockUntrusted) {
+		m.log.Warn("machine's clock not trusted: the node keeps its own time until the clock is synchronised, or accepted with POST /clock/accept", "offset", s.Offset.Round(time.Second))
+	}
 }
 
 // logCircuits logs each circuit breaker that has opened or closed for a group of callers; bit n is

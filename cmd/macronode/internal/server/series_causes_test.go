@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 	"syscall"
@@ -84,6 +85,8 @@ func legThat(upstream, outcome string) proxy.UpstreamTrace {
 		l.Attempts = []proxy.Attempt{{Result: event.AttemptCompleted}}
 	case slices.Contains(registry.Symptoms, outcome):
 		l.Attempts = []proxy.Attempt{{Result: event.AttemptFailed, Reason: proxy.FailureReason(outcome)}}
+	case outcome == proxy.NoDecompressor:
+		l.NoDecompressor = true
 	default:
 		for s := event.EndpointPicked + 1; s < event.NumNoEndpointReasons; s++ {
 			if s.String() == outcome {
@@ -175,6 +178,8 @@ var causes = map[string]cause{
 			m.hooks().AmbiguousRequest()
 		case l[1] == "frame_flood":
 			m.hooks().Flooded()
+		case l[1] == "rejected_flood":
+			m.hooks().RejectedFlood()
 		case l[0] == "proxy":
 			m.meter.Refused(types.FacetProxy, problemOf(l[1]))
 		case l[0] == "storage":
@@ -184,6 +189,10 @@ var causes = map[string]cause{
 			m.meter.Refused(types.FacetQuery, problemOf(l[1]))
 			return 2, nil
 		}
+		return 1, nil
+	},
+	"connections_delayed_total": func(m *metered, _ []string) (float64, testkit.Moves) {
+		m.hooks().Delayed()
 		return 1, nil
 	},
 	"admission_refused_total": func(m *metered, l []string) (float64, testkit.Moves) {
@@ -369,7 +378,7 @@ var causes = map[string]cause{
 	},
 	"snapshot_lsn": func(m *metered, _ []string) (float64, testkit.Moves) {
 		bytes := m.pays()
-		testkit.Must(m.t, snapshotKeeper{m.store, m.start, m.log}.maker(m.t.Context()).Make(m.t.Context()))
+		testkit.Must(m.t, snapshotKeeper{m.store, m.start, m.store.inbox, m.log}.maker(m.t.Context()).Make(m.t.Context()))
 		return float64(m.store.journal.Durable()), testkit.Moves{"journal_bytes_total": bytes, "index_lag_lsn": 1} // it is the first snapshot
 	},
 	"access_lines_total": func(m *metered, l []string) (float64, testkit.Moves) { return m.logsRequests(l[0]) },
@@ -382,6 +391,14 @@ var causes = map[string]cause{
 		m.endsAudit()
 		m.audit.Note(audit.Line{})
 		return 1, nil
+	},
+	"audit_omitted_total": func(m *metered, _ []string) (float64, testkit.Moves) {
+		kept := audit.DefaultLimits().Rejected.Burst
+		for range kept + 3 {
+			m.audit.Note(audit.Line{Tenant: 1, Status: http.StatusForbidden})
+		}
+		m.endsAudit()
+		return 3, testkit.Moves{"audit_lines_total": float64(kept)}
 	},
 	"audit_errors_total": func(m *metered, _ []string) (float64, testkit.Moves) {
 		m.audit = audit.New("/dev/null", m.start.Audit, m.log)

@@ -98,6 +98,14 @@ func init() {
 		m.metrics.Repairs().Waited(time.Second)
 		return 1, testkit.Moves{"repair_wait_seconds_sum": 1}
 	}
+	causes["storage_lost_objects"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		object++
+		m.put(object, "photos")
+		m.put(object, "books")
+		_, moves := objectSeries("")
+		m.objects.repairs.noteLost(storage.Stored{Address: storage.Address(digest.Sum(fmt.Append(nil, object))), Object: storage.Object{Size: 7, File: storage.File(object)}})
+		return 1, moves
+	}
 	causes["storage_failed_providers"] = func(m *metered, _ []string) (float64, testkit.Moves) {
 		m.objects.files.MarkFailed(0, syscall.EIO)
 		return 1, nil
@@ -119,7 +127,7 @@ func init() {
 		return 1, nil
 	}
 	queueCauses["uploads"] = func(m *metered, _ []string) (float64, testkit.Moves) {
-		_, err := m.objects.files.Begin()
+		_, err := m.objects.files.Begin(1)
 		testkit.Must(m.t, err)
 		return 1, nil
 	}

@@ -24,7 +24,11 @@ import (
 // Serve runs a node. It returns nil when the node has drained, and an error if it cannot start or cannot continue.
 func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	limitMemory(settings.MemoryBound(cfg))
-	s, err := newServer(cfg, o)
+	start, warnOfFewFiles, err := startWithFiles(cfg)
+	if err != nil {
+		return exit.Unable(err)
+	}
+	s, err := newServer(cfg, start, o)
 	if err != nil {
 		return exit.Unable(err)
 	}
@@ -50,6 +54,8 @@ func Serve(ctx context.Context, cfg *config.Config, o Options) error {
 	if err := s.openDirectory(ctx, dir, lock); err != nil {
 		return exit.Unable(err)
 	}
+	defer s.objects.files.Release()
+	warnOfFewFiles(s.log)
 	if err := s.openS3(); err != nil {
 		return exit.Unable(err)
 	}
@@ -86,7 +92,10 @@ func (s *Server) run(ctx context.Context) error {
 	s.objects.addGauges(&s.gauges)
 	s.samplePlanes()
 	s.exports.addGauges()
-	if err := s.objects.recover(); err != nil {
+	checked := warnOfSlowDisk(s.start.Providers, s.log)
+	err = s.objects.recover()
+	checked()
+	if err != nil {
 		return exit.Unable(err)
 	}
 	if err := s.exports.claim(); err != nil {
@@ -97,11 +106,9 @@ func (s *Server) run(ctx context.Context) error {
 	s.applied.Load().start(ctx)
 	go s.reloader.run(ctx)
 	go s.objects.runCollector(ctx)
-	var working sync.WaitGroup
-	working.Go(func() { _ = s.objects.repairs.Run(ctx) }) // it ends with ctx
-	working.Go(func() { _ = s.exports.Run(ctx) })         // it ends with ctx
-	defer working.Wait()
-	defer stop()
+	var working background
+	working.run(ctx, "repairs of objects", s.objects.repairs.Run)
+	working.run(ctx, "exports", s.exports.Run)
 	go watchdog(ctx, s.log, s.loopAdvances()) //nolint:errcheck // it ends with ctx
 	announcing, hush := context.WithCancel(ctx)
 	var announced sync.WaitGroup
@@ -116,7 +123,9 @@ func (s *Server) run(ctx context.Context) error {
 	if err == nil {
 		s.options.Drained(status)
 	}
-	return errors.Join(err, s.store.close())
+	err = errors.Join(err, s.store.close())
+	stop()
+	return errors.Join(err, working.wait(s.log))
 }
 
 // stop stops the services, the admin listener last.

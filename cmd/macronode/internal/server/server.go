@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -76,9 +77,10 @@ type Server struct {
 	s3       s3Interface
 }
 
-// newServer returns a server with the first configuration. It reads the files that the configuration names, and touches nothing else.
-func newServer(cfg *config.Config, o Options) (*Server, error) {
-	s := &Server{options: o, start: settings.NewStart(cfg), startedAt: hostclock.Mono(), log: o.Log}
+// newServer returns a server with the first configuration, and what it starts with. It reads the files that the configuration names, and touches nothing else.
+func newServer(cfg *config.Config, start settings.Start, o Options) (*Server, error) {
+	s := &Server{options: o, start: start, startedAt: hostclock.Mono(), log: o.Log}
+	s.clock.Trusted = s.start.TrustClock
 	s.inbox.readiness = readiness.New(s.startedAt, s.start.Core.StartTimeout, s.start.Core.AwaitedUpstreams)
 	s.metrics = metrics.New(s.inbox.status, settings.Planes().Entries()...)
 	s.gauges.metrics = s.metrics
@@ -87,7 +89,7 @@ func newServer(cfg *config.Config, o Options) (*Server, error) {
 	s.accessLog = accesslog.New(o.Log.Handler())
 	s.health.applied, s.health.inbox, s.health.dispatcher, s.health.log = &s.applied, &s.inbox, s.dispatcher, o.Log
 	s.sink = decisionSink{decisions: s.decisions, accessLog: s.accessLog, metrics: s.metrics, health: &s.health}
-	s.builder = configBuilder{tunnels: proxy.NewTunnels(), inflaters: proxy.NewInflaters(), dispatcher: s.dispatcher, inbox: &s.inbox, health: &s.health, log: o.Log}
+	s.builder = configBuilder{conns: proxy.NewConns(s.start.Upstreams), tunnels: proxy.NewTunnels(), inflaters: proxy.NewInflaters(), dispatcher: s.dispatcher, inbox: &s.inbox, health: &s.health, log: o.Log}
 	first, err := s.builder.build(cfg, &appliedConfig{})
 	if err != nil {
 		return nil, err
@@ -112,6 +114,7 @@ func (s *Server) openDirectory(ctx context.Context, dir fs.Dir, lock *fs.Held) e
 	s.runFile.dir = dir
 	s.store = newJournalStore(dir, lock, s.start, &s.inbox, s.metrics, s.log)
 	s.objects = newObjectFiles(s.start, s.store, &s.inbox, s.metrics, s.log)
+	s.objects.holder = fmt.Sprintf("a node with the data directory %s, %s", dir, s.options.Version)
 	s.metering = s.newMetering()
 	s.audit = audit.New(string(dir), s.start.Audit, s.log)
 	s.index = index.New(index.Config{Dir: filepath.Join(string(dir), datadir.Index), TTL: s.start.Index.TTL, Log: s.log,
@@ -154,7 +157,7 @@ func (s *Server) addServices() {
 		announced: &s.announced, minFreeBytes: s.start.Core.MinFreeBytes, log: s.log}
 	s.services.Add(types.ServiceSampler, sample.run)
 	s.services.Add(types.ServiceIndex, s.runIndex)
-	s.services.Add(types.ServiceSnapshots, snapshotKeeper{s.store, s.start, s.log}.run)
+	s.services.Add(types.ServiceSnapshots, snapshotKeeper{s.store, s.start, &s.inbox, s.log}.run)
 	s.services.Add(types.ServiceAudit, func(ctx context.Context, up func()) error {
 		up()
 		return s.audit.Run(ctx)

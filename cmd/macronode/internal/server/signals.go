@@ -23,9 +23,9 @@ func CatchSignals() *signals {
 }
 
 // Run passes signals to the node until ctx ends. The first termination or interrupt drains, later ones abort; a
-// hang-up reloads the configuration; a quit writes all goroutines to dump and changes nothing.
+// hang-up reloads the configuration; a quit writes all goroutines to dump and changes nothing. A signal that comes later has no effect:
+// the process is about to exit, and its status is that of the drain.
 func (s *signals) Run(ctx context.Context, log *slog.Logger, dump io.Writer, say func(event.Event), reload func()) error {
-	defer signal.Stop(s.received)
 	wish := event.Drain
 	for {
 		select {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"syscall"
 	"testing"
+	"time"
 
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/event"
@@ -43,4 +44,6 @@ func TestSignals(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
+	send(syscall.SIGTERM) // the process is about to exit: it does not end by the signal
+	time.Sleep(10 * time.Millisecond)
 }

@@ -11,6 +11,7 @@ import (
 	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
 	"macronode/cmd/macronode/internal/settings"
+	"macronode/core/event"
 	"macronode/core/types"
 )
 
@@ -19,6 +20,7 @@ import (
 type snapshotKeeper struct {
 	store *journalStore
 	start settings.Start
+	inbox *eventInbox
 	log   *slog.Logger
 }
 
@@ -42,19 +44,26 @@ func (k snapshotKeeper) maker(ctx context.Context) *snapshot.Maker {
 }
 
 // archive moves the segments that no start needs into the archive. A segment that cannot be moved stays
-// where it is, until the next snapshot.
+// where it is, until the next snapshot, and the node is degraded until then.
 func (k snapshotKeeper) archive(ctx context.Context) {
 	segments := k.store.segments
 	if segments.Archive == nil {
 		return
 	}
 	names, err := recovery.Unneeded(segments.Live, fs.Dir(k.store.snapshotsDir()))
+	if err == nil && len(names) > 0 {
+		err = segments.CheckArchive()
+	}
 	if err == nil {
 		err = segments.Archive.Move(names, halfSpeed(ctx), func(m archive.Moved) {
 			k.log.Info("segment archived", "segment", m.Name, "bytes", m.Bytes, "compressed", m.Kept)
 		})
 	}
-	if err != nil && ctx.Err() == nil {
+	if ctx.Err() != nil {
+		return
+	}
+	k.inbox.send(ctx, event.SegmentsArchived{Failed: err != nil})
+	if err != nil {
 		k.log.Error("segment archiving failed: segments stay in the data directory", "archive", k.start.Archive, "err", err)
 	}
 }

@@ -1,13 +1,22 @@
 package server
 
 import (
+	"bytes"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"macronode/adapters/archive"
 	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/offline"
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/cmd/macronode/internal/testkit/journaldir"
+	"macronode/core/event"
 	"macronode/core/types"
 )
 
@@ -26,7 +35,7 @@ func TestKeeps(t *testing.T) {
 		for lsn := l.journal.Durable() + 1; lsn <= want; lsn++ {
 			journaldir.Pay(t, l.journal, lsn)
 		}
-		m := snapshotKeeper{l, l.start, l.log}.maker(t.Context())
+		m := snapshotKeeper{l, l.start, l.inbox, l.log}.maker(t.Context())
 		if !m.Due() {
 			t.Fatalf("nothing is due, with %d bytes more", l.journal.Grown())
 		}
@@ -59,6 +68,41 @@ func TestKeeps(t *testing.T) {
 	d.Config.Journal.Archive = ""
 	if st, found, err := storeOn(d).recoverAndClose(t); err != nil || st.LSN != 160 || found.Damaged {
 		t.Errorf("from the older snapshot: %v, %+v, %v", st.LSN, found, err)
+	}
+}
+
+// TestArchiveOfAnotherJournal: nothing is moved into an archive that has segments of another journal, also where no name is taken.
+func TestArchiveOfAnotherJournal(t *testing.T) {
+	d := journaldir.Payments(t, 60, 30, 50)
+	d.Config.Journal.Archive = t.TempDir()
+	other := t.TempDir()
+	j, _, err := journalfile.Recover(fs.Dir(other), 8, nil)
+	testkit.Must(t, err)
+	journaldir.Pay(t, j, 1)
+	testkit.Must(t, j.Close())
+	theirs, err := archive.New(fs.Dir(other), fs.Dir(d.Config.Journal.Archive))
+	testkit.Must(t, err)
+	testkit.Must(t, theirs.Move([]string{"00000001.seg"}, nil, func(archive.Moved) {}))
+	kept := filepath.Join(d.Config.Journal.Archive, "00000001.seg.zst")
+	testkit.Must(t, os.Rename(kept, filepath.Join(filepath.Dir(kept), "00000000.seg.zst")))
+
+	l := storeOn(d)
+	live, err := fs.Dir(d.Journal()).List()
+	testkit.Must(t, err)
+	var log bytes.Buffer
+	l.log = slog.New(slog.NewTextHandler(&log, nil))
+	if l.segments, err = datadir.OpenSegments(d.Config.Journal.Archive, fs.Dir(d.Journal())); err != nil {
+		t.Fatal(err)
+	}
+	snapshotKeeper{l, l.start, l.inbox, l.log}.archive(t.Context())
+	if now, err := fs.Dir(d.Journal()).List(); err != nil || !slices.Equal(now, live) {
+		t.Errorf("%q were moved to %q, %v", live, now, err)
+	}
+	if !slices.Equal(l.inbox.early, []event.Event{event.SegmentsArchived{Failed: true}}) {
+		t.Errorf("the core gets %v", l.inbox.early)
+	}
+	if !strings.Contains(log.String(), "is of journal 0000000000000008, this is journal 0000000000000007") {
+		t.Errorf("the log gives no reason:\n%s", &log)
 	}
 }
 

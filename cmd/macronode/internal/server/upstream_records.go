@@ -19,8 +19,8 @@ func (k decisionSink) addUpstreams(to *decisions.Decision, c *proxy.Trace) {
 func (k decisionSink) upstreamTrace(l *proxy.UpstreamTrace) decisions.Leg {
 	to := decisions.Leg{Upstream: l.Upstream, Part: l.Part, Missing: l.MissingReason, Circuit: l.Circuit.String(),
 		Halt: l.NoRetry.String(), Outcome: l.Outcome(), Count: l.AttemptCount}
-	if l.NoEndpoint != event.EndpointPicked {
-		to.Stop = l.NoEndpoint.String()
+	if l.NoEndpoint != event.EndpointPicked || l.NoDecompressor {
+		to.Stop = l.Outcome()
 	}
 	if l.NoEndpoint == event.NoEndpointUnhealthy {
 		to.Sick = k.health.describeUnhealthy(l.Upstream)

@@ -76,6 +76,9 @@ func exportBytes(c *config.Config) (all int64) {
 			items += export.KafkaRecords
 			all += export.KafkaBytes
 		}
+		if s.Kind == export.KindFile {
+			all += export.FileBytes * int64(len(s.Streams))
+		}
 		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(items)*itemBytes
 	}
 	return all

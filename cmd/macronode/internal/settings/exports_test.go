@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/adapters/export"
 	"macronode/cmd/macronode/internal/testkit"
 )
 
@@ -21,5 +22,12 @@ func TestSinksKeepOutOfTheNode(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
+	}
+}
+
+// TestFilesFindWhatIsNotSettled: a file sink finds as many lines of a lane again as a crash can leave unsettled, and one in delivery.
+func TestFilesFindWhatIsNotSettled(t *testing.T) {
+	if l := new(Sink).LaneLimits(1 << 20); l.Window+1 > export.FileWindow {
+		t.Errorf("%d lines of a lane are found, %d can be unsettled", export.FileWindow, l.Window+1)
 	}
 }

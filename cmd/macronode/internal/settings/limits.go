@@ -96,10 +96,13 @@ func s3Conns(c *config.Config) int64 {
 // names none.
 const minPeerConns = 16
 
-// peerConns returns how many of the conns connections of a listener one peer may have.
-func peerConns(c *config.Config, conns int) int {
-	if c.Listen.MaxPeerConns > 0 {
-		return min(c.Listen.MaxPeerConns, conns)
+// peerLimit is how many connections of a listener one peer may have; 0: a part of them.
+type peerLimit int
+
+// of returns how many of the conns connections of a listener one peer may have.
+func (l peerLimit) of(conns int) int {
+	if l > 0 {
+		return min(int(l), conns)
 	}
 	return min(max(conns/4, minPeerConns), conns)
 }
@@ -109,7 +112,7 @@ func peerConns(c *config.Config, conns int) int {
 const RecentFrames = 1 << 14
 
 // LargeBodies is how many large bodies are read at the same time; more are rejected with 429.
-const LargeBodies = 16
+const LargeBodies = 32
 
 // maxWaiters returns how many reads may wait for a movement: one for each permit, so that none is rejected because
 // others wait.

@@ -15,19 +15,13 @@ import (
 	"macronode/core/wallet/ledger"
 )
 
-// TestTenantsHaveQuarters: a tenant may have a quarter of what all have, but not less than a useful number.
-func TestTenantsHaveQuarters(t *testing.T) {
-	for _, c := range []struct {
-		set  []string
-		want [3]int // buckets, uploads, parts
-	}{
-		{nil, [3]int{1024, 256, 16384}},
-		{[]string{"storage.buckets=50", "storage.multipart.uploads=63", "storage.multipart.parts=4000"}, [3]int{16, 16, 1024}},
-		{[]string{"storage.tenant_buckets=1", "storage.multipart.tenant_uploads=2", "storage.multipart.tenant_parts=3"}, [3]int{1, 2, 3}},
-	} {
-		l := storageLimits(testkit.Config(t, c.set...))
-		if got := [3]int{l.TenantBuckets, l.TenantUploads, l.TenantParts}; got != c.want {
-			t.Errorf("%v: %v, want %v", c.set, got, c.want)
+// TestTenantsLeaveRoomByDefault: without limits in the configuration, tenants have none of their own in a table that all share.
+func TestTenantsLeaveRoomByDefault(t *testing.T) {
+	cfg := testkit.Config(t)
+	l, s := ledgerLimits(cfg), storageLimits(cfg)
+	for i, limit := range [...]int{l.TenantAccounts, l.TenantHoldings, l.TenantAssets, l.TenantHolds, s.TenantBuckets, s.TenantUploads, s.TenantParts, int(s.TenantQuota.Objects), usageLimits(cfg).TenantRow} {
+		if limit != 0 {
+			t.Errorf("limit %d of a tenant is %d", i, limit)
 		}
 	}
 }

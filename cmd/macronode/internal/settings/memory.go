@@ -14,6 +14,8 @@ import (
 	"macronode/adapters/httpserver"
 	"macronode/adapters/index"
 	"macronode/adapters/metering"
+	"macronode/adapters/objectstore"
+	"macronode/adapters/provider"
 	"macronode/adapters/proxy"
 	"macronode/adapters/readmodel"
 	"macronode/core/access"
@@ -131,7 +133,9 @@ func MemoryBound(c *config.Config) Memory {
 			{"requests with a large body", LargeBodies, largeOne},
 			{"uploads and downloads (permits.storage)", int64(c.Permits.Storage), transfer},
 			{"compressed uploads, as many as large bodies", LargeBodies, unpacking},
-			{"requests to buckets (storage.providers)", bucketRequests(c), bucket.RequestBytes}}},
+			{"stripes of objects with shards (storage.coding, storage.uploads, permits.storage)", stripes(c), objectstore.StripeBytes(c.ObjectCoding())},
+			{"requests to buckets (storage.providers)", bucketRequests(c), bucket.RequestBytes},
+			{"calls to directories (storage.providers)", timedCalls(c), provider.CallBytes}}},
 		{"admission", []MemoryTerm{
 			{"rows and slots (permits, queue)", 1, admission.Bytes(n.Admission) + int64(admissionSlots(c).Total())*slot},
 			{"counters (quotas, quota_limits)", 1, quota.Bytes(n.Quotas, n.QuotaLimits)},

@@ -52,6 +52,7 @@ func TestMemoryBoundGrowsWithItsKeys(t *testing.T) {
 		"listen.max_conns=8193":             {"connections": conn},
 		"accounting.meter_requests=true":    {"metering": 2 << 10 << 14},
 		"index.cache_bytes=65MiB":           {"index": 1 << 20},
+		"storage.uploads=65":                {},
 		"wallet.limits.tenant_accounts=999": {},
 		"listen.max_conns=8192":             {},
 		"http.request_deadline=6s":          {},

@@ -22,12 +22,12 @@ func TestSharesOfPeers(t *testing.T) {
 		{8192, 5000, 5000, 256},
 		{100, 5000, 100, 100},
 	} {
-		conf := &config.Config{Listen: config.Listen{MaxConns: c.conns, MaxPeerConns: c.MemoryPart}}
-		s := Reload{peers: PeerShares{Public: peerConns(conf, c.conns), Admin: peerConns(conf, adminConns(conf))},
+		conf := &config.Config{Listen: config.Listen{MaxConns: c.conns}}
+		s := Reload{ofPeer: peerLimit(c.MemoryPart),
 			Face: httpapi.ConfigSnapshot{Trusted: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("2001:db8::7/128")}}}
 		for from, want := range map[string][2]int{"192.0.2.1": {c.public, c.admins}, "2001:db8::8": {c.public, c.admins}, "10.1.2.3": {}, "2001:db8::7": {}} {
 			at := netip.MustParseAddr(from)
-			if got := [2]int{s.PeerShare(PublicShare, at), s.PeerShare(AdminShare, at)}; got != want {
+			if got := [2]int{s.PeerShare(c.conns, at), s.PeerShare(adminConns(conf), at)}; got != want {
 				t.Errorf("%+v: %s has %d, want %d", c, from, got, want)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 func policyOf(c *config.Config, is Numbers, before *Reload) event.Policy {
 	q := &c.Queue
 	g := event.Policy{Version: before.Policy.Version + 1, Quotas: quotas(c, is), ResetQuotas: is.Rules.changedBits(before.Numbers.Rules),
-		Quantum: uint64(q.Quantum), MaxWait: q.MaxWait, MaxPacingDelay: q.Pace,
+		Quantum: uint64(q.Quantum), MaxWait: q.MaxWait, MaxPacingDelay: q.Pace, GiveWayAfter: c.Permits.GiveWay,
 		Weights: [types.NumClasses]uint64{types.ClassInternal: uint64(q.Weights.Internal), types.ClassAuthed: uint64(q.Weights.Authed), types.ClassAnon: uint64(q.Weights.Anon)},
 		Routes:  routeLimits(c, is), Upstreams: upstreams(c, is, before)}
 	g.Quantum = quota.Turn(g.Quotas, g.Weights, g.Quantum, least, g.MaxWait)

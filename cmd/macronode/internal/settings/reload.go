@@ -31,23 +31,17 @@ type Reload struct {
 	Level   slog.Level
 	Access  bool // each request has a line in the log
 	Admin   Admin
-	peers   PeerShares
+	ofPeer  peerLimit
 }
 
-// PeerShares are how many connections one peer may have of each listener.
-type PeerShares struct{ Public, Admin int }
-
-// PeerShare returns how many connections of the public or the admin listener the peer at an
-// address may have; 0 if it has no share, because it is a trusted proxy.
-func (s *Reload) PeerShare(of func(PeerShares) int, from netip.Addr) int {
+// PeerShare returns how many of the conns connections of a listener the peer at an address may have; 0 if it has no
+// share, because it is a trusted proxy.
+func (s *Reload) PeerShare(conns int, from netip.Addr) int {
 	if slices.ContainsFunc(s.Face.Trusted, func(n netip.Prefix) bool { return n.Contains(from) }) {
 		return 0
 	}
-	return of(s.peers)
+	return s.ofPeer.of(conns)
 }
-
-func PublicShare(p PeerShares) int { return p.Public }
-func AdminShare(p PeerShares) int  { return p.Admin }
 
 // Admin are what the admin API checks of its callers.
 type Admin struct {
@@ -97,7 +91,7 @@ func newReload(c *config.Config, n Numbers, before *Reload) (s Reload, err error
 	s.Counted = namesToCount(c, s.Face.Quotas)
 	s.Memory, s.Level, s.Access = MemoryBound(c), LogLevel(c.Log), c.Log.Access
 	s.Admin = NewAdmin(c)
-	s.peers = PeerShares{Public: peerConns(c, c.Listen.MaxConns), Admin: peerConns(c, adminConns(c))}
+	s.ofPeer = peerLimit(c.Listen.MaxPeerConns)
 	return s, nil
 }
 

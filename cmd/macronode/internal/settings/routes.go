@@ -65,10 +65,10 @@ func routeLimits(c *config.Config, is Numbers) []int {
 	return all
 }
 
-// CheckPaths rejects routes that no request can match, because /v1/ belongs to the node.
+// CheckPaths rejects routes that no request can match, because their paths belong to the node.
 func CheckPaths(c *config.Config) error {
 	for i := range c.Routes {
-		if p := c.Routes[i].Path; p == "/openapi.json" || p == "/v1" || strings.HasPrefix(p, "/v1/") {
+		if p := c.Routes[i].Path; p == "/v1" || httpapi.OwnsPath(p) {
 			return fmt.Errorf("routes[%d].path %s is reserved for the node's own API", i, p)
 		}
 	}
@@ -82,6 +82,7 @@ var protocols = map[string]proxy.Protocol{"auto": proxy.Auto, "http1": proxy.HTT
 func proxyOf(c *config.Config) proxy.Config {
 	of := proxy.Default()
 	of.TrustedProxies, of.TunnelIdleTimeout = c.HTTP.TrustedProxies, c.HTTP.TunnelIdle
+	of.GiveWayAfter = c.Permits.GiveWay
 	return of
 }
 

@@ -26,7 +26,7 @@ type settingsByName struct {
 	level     slog.Level
 	access    bool
 	admin     Admin
-	peers     PeerShares
+	ofPeer    peerLimit
 	sinks     []Sink
 	quotas    map[string]quotaSettings
 	upstreams map[string]upstreamSettings
@@ -56,7 +56,7 @@ type routeByName struct {
 
 func namedSettings(t *testing.T, c *config.Config, n Numbers, s Reload) settingsByName {
 	t.Helper()
-	to := settingsByName{face: s.Face, counted: s.Counted, level: s.Level, access: s.Access, admin: s.Admin, peers: s.peers, sinks: s.Sinks, gate: s.Policy, memory: map[string]int64{},
+	to := settingsByName{face: s.Face, counted: s.Counted, level: s.Level, access: s.Access, admin: s.Admin, ofPeer: s.ofPeer, sinks: s.Sinks, gate: s.Policy, memory: map[string]int64{},
 		quotas: map[string]quotaSettings{}, upstreams: map[string]upstreamSettings{}, routes: map[string]routeByName{}}
 	to.memory["percent"] = int64(s.Memory.GCPercent())
 	for _, part := range s.Memory {

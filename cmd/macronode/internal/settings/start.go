@@ -22,8 +22,10 @@ type Start struct {
 	Data string // directory of the node
 
 	Core       node.Config // without the policy, which Reload has
+	TrustClock bool        // the machine's clock counts as synchronised
 	Dispatcher Dispatcher
 	Listeners  Listeners
+	Upstreams  int // connections to all of them
 	Index      Index
 	Audit      audit.Limits
 	Storage    storage.Limits
@@ -73,8 +75,9 @@ type Index struct {
 
 // NewStart translates a configuration.
 func NewStart(c *config.Config) Start {
+	files := FilesOf(c)
 	return Start{
-		Data: c.Data, Core: nodeConfig(c),
+		Data: c.Data, Upstreams: files.Proxy.Most, Core: nodeConfig(c), TrustClock: c.Node.TrustClock,
 		Dispatcher: Dispatcher{Work: workLimits(c), Admission: admissionSlots(c), Upstream: upstreamCalls(c)},
 		Listeners: Listeners{Public: publicListener(c), Admin: adminListener(c), TLS: tlsOf(c),
 			S3: c.Listen.S3, InsecureAdmin: c.Listen.Insecure && !c.Listen.TLS.Admin},
@@ -106,6 +109,7 @@ func publicListener(c *config.Config) httpserver.Config {
 func adminListener(c *config.Config) httpserver.Config {
 	s := httpserver.Default(c.Listen.Admin)
 	s.MaxConns = adminConns(c)
+	s.KeyedFirst = true     // the operator gets in, however many callers without a credential there are
 	s.Request = time.Minute // a profile takes its time
 	s.Grace, s.Finish = 0, time.Second
 	return s

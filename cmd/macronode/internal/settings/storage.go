@@ -21,20 +21,11 @@ func storageLimits(c *config.Config) storage.Limits {
 	s := &c.Storage
 	return storage.Limits{Objects: s.Objects, Holdings: s.Holdings, Buckets: s.Buckets,
 		Uploads: s.Parts.Uploads, Parts: s.Parts.Parts, UploadTTL: s.Parts.TTL,
-		TenantBuckets: shareOfTenant(s.TenantBuckets, s.Buckets, 16),
-		TenantUploads: shareOfTenant(s.Parts.TenantUploads, s.Parts.Uploads, 16),
-		TenantParts:   shareOfTenant(s.Parts.TenantParts, s.Parts.Parts, 1024), // those of the largest object have 5 MiB each
+		TenantBuckets: s.TenantBuckets,
+		TenantUploads: s.Parts.TenantUploads,
+		TenantParts:   s.Parts.TenantParts,
 		TenantQuota:   storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
 		BucketQuota:   storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
-}
-
-// shareOfTenant returns the limit of one tenant. If none is set, it is a quarter of that of all, but not below the
-// smallest.
-func shareOfTenant(set, all, smallest int) int {
-	if set > 0 {
-		return set
-	}
-	return max(all/4, smallest)
 }
 
 // usageLimits returns the limits of the accounting plane.
@@ -92,14 +83,31 @@ func objectProviders(c *config.Config) (all []Provider) {
 func OpenProviders(list []Provider) (all []objectstore.Provider) {
 	for _, p := range list {
 		is := objectstore.Provider{Provider: p.Provider, Own: p.Own}
-		if p.Dir == "" {
+		switch {
+		case p.Dir == "":
 			is.Port, is.Far = bucket.New(p.Bucket), true
-		} else {
-			is.Port = provider.Dir{FS: p.Dir}
+		case len(list) > 1: // another one may have what a disk that hangs does not return
+			is.Port = provider.NewTimed(provider.Dir{FS: p.Dir}, provider.Answer)
+		default:
+			is.Port = provider.NewOnly(provider.Dir{FS: p.Dir}, provider.Answer)
 		}
 		all = append(all, is)
 	}
 	return all
+}
+
+// timedCalls returns the calls with a time limit to all directories at once.
+func timedCalls(c *config.Config) (n int64) {
+	all := c.ObjectProviders()
+	for _, p := range all {
+		if p.Endpoint == "" {
+			n += provider.MaxCalls
+		}
+	}
+	if n > 0 && len(all) == 1 {
+		n += provider.MaxOnlyReads
+	}
+	return n
 }
 
 // bucketRequests returns the requests to all buckets at once.
@@ -112,8 +120,17 @@ func bucketRequests(c *config.Config) (n int64) {
 	return n
 }
 
+// stripes returns how many stripes of objects with shards are in memory at most: those of uploads, of reads that restore groups, and those that
+// repairs and the scrub read and write.
+func stripes(c *config.Config) int64 {
+	if !c.ObjectCoding().IsSet() {
+		return 0
+	}
+	return int64(c.Storage.Uploads) + int64(c.Permits.Storage) + 2*int64(c.Storage.Repair.Workers) + 1
+}
+
 func objectCopies(c *config.Config) objectstore.Copies {
-	return objectstore.Copies{Count: c.ObjectCopies(), Required: c.Storage.Required}
+	return objectstore.Copies{Count: c.ObjectCopies(), Required: c.Storage.Required, Coding: c.ObjectCoding()}
 }
 
 // Repair are the settings of repairs and scrubs.

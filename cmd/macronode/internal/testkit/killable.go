@@ -69,6 +69,7 @@ func (k *Killable) Object(t *testing.T, method, path string, body []byte) (statu
 	}
 	r.Close = true
 	r.Header.Set("Authorization", "Bearer "+k.key)
+	r.Header.Set("Expect", "100-continue") // else a refusal before the body may end the connection before it is read
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, k.Log)

@@ -1,0 +1,68 @@
+package journalfile
+
+import (
+	"errors"
+	"fmt"
+
+	"macronode/adapters/fs"
+	"macronode/core/types"
+)
+
+// ErrOther reports that kept segments are of another journal.
+var ErrOther = errors.New("journal: segments of another journal")
+
+// Newest returns the number of the newest segment in a directory; 0 if it has none.
+func Newest(fsys fs.FS) (number uint32, err error) {
+	row, _, err := list(fsys)
+	if n := len(row); n > 0 {
+		number = row[n-1].number
+	}
+	return number, err
+}
+
+// CheckKept returns ErrOther unless the segments in one directory can be the older ones of the journal in another: the newest of them that
+// can be read names a journal that a live segment names too, or the oldest live segment follows it and begins with a restore.
+func CheckKept(kept, live fs.FS) error {
+	old, _, err := list(kept)
+	if err != nil {
+		return err
+	}
+	last, err := newestWhole(old, kept)
+	if err != nil || last == nil {
+		return err
+	}
+	row, _, err := list(live)
+	if err != nil {
+		return err
+	}
+	is := types.JournalID(0)
+	for n := range row {
+		p := &row[n]
+		if err := p.survey(live); err != nil {
+			return err
+		}
+		if !p.whole {
+			continue
+		}
+		if is = p.start.journal; is == last.start.journal {
+			return nil
+		}
+		if n > 0 || p.number != last.number+1 {
+			continue
+		}
+		if follows, err := p.reborn(live); err != nil || follows {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s is of journal %016x, this is journal %016x", ErrOther, last.name, uint64(last.start.journal), uint64(is))
+}
+
+// newestWhole returns the newest segment with a valid start; nil if there is none.
+func newestWhole(row []part, fsys fs.FS) (*part, error) {
+	for n := len(row) - 1; n >= 0; n-- {
+		if err := row[n].survey(fsys); err != nil || row[n].whole {
+			return &row[n], err
+		}
+	}
+	return nil, nil
+}

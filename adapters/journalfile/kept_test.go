@@ -1,0 +1,58 @@
+package journalfile_test
+
+import (
+	"errors"
+	"testing"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/chaos/world"
+)
+
+// divided returns a directory with the first segments of a journal, and one with the others.
+func divided(t *testing.T, whole fs.FS, first int) (kept, live *world.Disk) {
+	t.Helper()
+	before, after := map[string][]byte{}, map[string][]byte{}
+	for n, name := range names(t, whole) {
+		if n < first {
+			before[name] = read(t, whole, name)
+		} else {
+			after[name] = read(t, whole, name)
+		}
+	}
+	return disk(t, before), disk(t, after)
+}
+
+// TestCheckKept: wherever a journal with restores is divided, its older segments are accepted. Those of another journal are not, nor
+// those behind which segments of other IDs are missing.
+func TestCheckKept(t *testing.T) {
+	whole, _ := restoredTwice(t)
+	all := names(t, whole)
+	for n := range all {
+		kept, live := divided(t, whole, n)
+		if err := journalfile.CheckKept(kept, live); err != nil {
+			t.Errorf("with %d segments kept: %v", n, err)
+		}
+		if newest, err := journalfile.Newest(kept); err != nil || int(newest) != n {
+			t.Errorf("the newest of %d segments is %d, %v", n, newest, err)
+		}
+	}
+	other := world.NewDisk()
+	j, _, err := journalfile.Recover(other, ours+77, nil)
+	must(t, err)
+	add(t, j, 3)
+	must(t, j.Close())
+	kept, live := divided(t, whole, 1)
+	for what, is := range map[string][2]fs.FS{"other segments are kept": {other, whole}, "other segments are live": {kept, other}} {
+		if err := journalfile.CheckKept(is[0], is[1]); !errors.Is(err, journalfile.ErrOther) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	_, last := divided(t, whole, len(all)-1) // of the second restore only
+	if err := journalfile.CheckKept(kept, last); !errors.Is(err, journalfile.ErrOther) {
+		t.Errorf("with a gap: %v", err)
+	}
+	if err := journalfile.CheckKept(world.NewDisk(), live); err != nil {
+		t.Errorf("with nothing kept: %v", err)
+	}
+}
