@@ -26,16 +26,15 @@ func endless(ended chan<- error) http.Handler {
 	})
 }
 
-func hasty(c *Config) {
-	c.Read, c.Request, c.Write = 20*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond
-}
-
 // TestUnreadResponseTimesOut: a response that is not read ends with its timeout, over HTTP/1 and
 // HTTP/2.
 func TestUnreadResponseTimesOut(t *testing.T) {
 	ended := make(chan error, 1)
+	hasty := func(write time.Duration) func(*Config) {
+		return func(c *Config) { c.Read, c.Request, c.Write = 20*time.Millisecond, 20*time.Millisecond, write }
+	}
 	c := local()
-	hasty(&c)
+	hasty(20 * time.Millisecond)(&c)
 	conn := start(t, c, endless(ended), nil).dial(t)
 	if _, err := io.WriteString(conn, hello); err != nil {
 		t.Fatal(err)
@@ -44,17 +43,17 @@ func TestUnreadResponseTimesOut(t *testing.T) {
 		t.Errorf("of HTTP/1: %v", err)
 	}
 
-	r, client := h2Server(t, hasty, endless(ended), nil)
+	r, client := h2Server(t, hasty(time.Second), endless(ended), nil) // each write of a frame has this time, too
 	f := r.frames(t, client)
 	f.must(f.asks(1, true))
-	if err := <-ended; err == nil { // its windows are full: 64 KiB
-		t.Error("of HTTP/2: all was taken")
-	}
 	if err := f.until(func(frame http2.Frame) bool {
 		s, ok := frame.(*http2.RSTStreamFrame)
 		return ok && s.StreamID == 1
 	}); err != nil {
 		t.Errorf("of HTTP/2: %v", err)
+	}
+	if err := <-ended; err == nil { // its windows are full: 64 KiB
+		t.Error("of HTTP/2: all was taken")
 	}
 }
 

@@ -164,7 +164,7 @@ func TestFewPeersCannotHoldStreams(t *testing.T) {
 // TestStalledResponseEnds: the end of a response that net/http still has when the handler returns
 // has the time to write a response, whatever time the request had.
 func TestStalledResponseEnds(t *testing.T) {
-	k := startShared(t, 3, func(c *Config) { c.Read, c.Request, c.Write = time.Hour, time.Hour, 50*time.Millisecond }, respondWith("here"))
+	k := startShared(t, 3, func(c *Config) { c.Read, c.Request, c.Write = time.Hour, time.Hour, time.Second }, respondWith("here"))
 	f := k.stalled(t, "127.0.0.2", 1)
 	if err := f.until(resets(1)); err != nil {
 		t.Fatal(err)

@@ -56,9 +56,13 @@ func (b *bar) text(now time.Time) string {
 		return fmt.Sprintf("%s %s, %s/s", b.what, megabytes(b.done), megabytes(int64(rate)))
 	}
 	full := int(min(barWidth, b.done*barWidth/b.total))
+	text := fmt.Sprintf("%s [%s%s] %s of %s, %s/s", b.what, strings.Repeat("=", full), strings.Repeat(" ", barWidth-full),
+		megabytes(b.done), megabytes(b.total), megabytes(int64(rate)))
+	if rate == 0 {
+		return text // the remaining time is not known
+	}
 	left := time.Duration(float64(b.total-b.done) / max(rate, 1) * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("%s [%s%s] %s of %s, %s/s, %v left", b.what, strings.Repeat("=", full), strings.Repeat(" ", barWidth-full),
-		megabytes(b.done), megabytes(b.total), megabytes(int64(rate)), left)
+	return fmt.Sprintf("%s, %v left", text, left)
 }
 
 // End removes the line.

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,24 +113,25 @@ func TestScrubFindsDamage(t *testing.T) {
 	}
 }
 
-// TestRepairShowsProgress: while copies are restored at a limited rate, the terminal shows the restored bytes and the bytes to repair, and the
-// state has the remaining time.
-func TestRepairShowsProgress(t *testing.T) {
+// TestRepairTime: while copies are restored at a limited rate, the state has the bytes to repair and the remaining time. Without the limit
+// they are restored.
+func TestRepairTime(t *testing.T) {
 	t.Parallel()
 	const objects, size = 8, 128 << 10
 	dir, disks := t.TempDir(), t.TempDir()
 	b := filepath.Join(disks, "b")
-	k := testkit.StartKillable(t, dir, append(twoProviders(disks)[:2], "--set", "storage.repair.rate=1MiB", "--set", "storage.repair.burst=128KiB")...)
+	flags := twoProviders(disks)[:2]
+	k := testkit.StartKillable(t, dir, append(slices.Clone(flags), "--set", "storage.repair.rate=64KiB", "--set", "storage.repair.burst=128KiB")...)
 	for n := range objects {
 		content := bytes.Repeat([]byte{byte(n)}, size)
 		putObjects(t, k, content)
 	}
-	for _, file := range copyFiles(b) {
+	lost := copyFiles(b)
+	for _, file := range lost {
 		testkit.Must(t, os.Remove(file))
 	}
-	d, done := newTestConsole(), make(chan int)
-	d.Console.now, d.Console.isErrTerminal = time.Now, true
-	go func() { done <- Run([]string{"storage", "repair", "--data", dir}, d.Console) }()
+	repair := exec.Command("macronode", "storage", "repair", "--data", dir)
+	testkit.Must(t, repair.Start())
 	status := func() (is adminapi.Storage) {
 		output, err := exec.Command("macronode", "storage", "status", "--json", "--data", dir).Output()
 		testkit.Must(t, errors.Join(err, json.Unmarshal(output, &is)))
@@ -139,17 +141,51 @@ func TestRepairShowsProgress(t *testing.T) {
 	for check := testkit.HangGuard(t); is.Inventory.Objects == 0; is = status() {
 		check()
 	}
-	if is.Inventory.Bytes != objects*size || is.ETA != 2 { // each byte is read twice, at 1 MiB/s
+	if is.Inventory.Bytes != objects*size || is.ETA != 2*objects*size/(64<<10) { // each byte is read twice
 		t.Errorf("%d bytes to repair, %d seconds", is.Inventory.Bytes, is.ETA)
 	}
-	if code := <-done; code != 0 || !strings.Contains(d.out.String(), "all objects had their copies at ") {
+	k.End()
+	if err := repair.Wait(); err == nil {
+		t.Error("the node has ended, and the repair succeeded")
+	}
+
+	k = testkit.StartKillable(t, dir, flags...)
+	output, err := exec.Command("macronode", "storage", "repair", "--data", dir).CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "all objects had their copies at ") {
+		t.Errorf("%v %s", err, output)
+	}
+	if is := status(); is.ETA != 0 || len(copyFiles(b)) != len(lost) {
+		t.Errorf("afterwards: %d seconds, %d copies of %d", is.ETA, len(copyFiles(b)), len(lost))
+	}
+}
+
+// TestRepairShowsProgress: while the node restores copies, the terminal shows the restored bytes and the bytes to repair.
+func TestRepairShowsProgress(t *testing.T) {
+	t.Parallel()
+	state := func(status int, inventory uint64, restored uint64, waiting int) string {
+		found := adminapi.Inventory{At: time.Unix(0, 0), Number: inventory, Bytes: 8 << 20}
+		text, err := json.Marshal(adminapi.Storage{Inventory: found, Restored: restored, Waiting: waiting, Copies: 2})
+		testkit.Must(t, err)
+		return fmt.Sprintf("%d %s", status, text)
+	}
+	const before = 1 << 20
+	p := newPeer(t, state(202, 1, before, 0), state(200, 2, before, 8), state(200, 2, before, 8), state(200, 2, before+2<<20, 6),
+		state(200, 2, before+8<<20, 0), state(202, 2, before+8<<20, 0), state(200, 3, before+8<<20, 0))
+	dir, _ := writeRunFiles(t, os.Getpid(), "", p.Listener.Addr().String())
+	d := newTestConsole()
+	d.Console.isErrTerminal = true
+	d.Console.now = func() time.Time { d.time = d.time.Add(time.Second); return d.time }
+	if code := Run([]string{"storage", "repair", "--data", dir}, d.Console); code != 0 || !strings.Contains(d.out.String(), "all objects had their copies at ") {
 		t.Errorf("%d %s%s", code, &d.out, &d.err)
 	}
-	if !regexp.MustCompile(`restored \[=+ +\] 0\.[1-9] MiB of 1\.0 MiB, [0-9.]+ MiB/s, [0-9]+s left`).Match(d.err.Bytes()) {
-		t.Errorf("progress: %q", &d.err)
+	shown := strings.Split(d.err.String(), "\x1b[K")
+	want := []string{
+		"\rrestored [                              ] 0.0 MiB of 8.0 MiB, 0.0 MiB/s",
+		"\rrestored [=======                       ] 2.0 MiB of 8.0 MiB, 1.0 MiB/s, 6s left",
+		"\rrestored [==============================] 8.0 MiB of 8.0 MiB, 2.7 MiB/s, 0s left",
 	}
-	if is := status(); is.Restored != objects*size || is.ETA != 0 {
-		t.Errorf("afterwards: %d bytes restored, %d seconds", is.Restored, is.ETA)
+	if len(shown) < len(want) || !slices.Equal(shown[:len(want)], want) {
+		t.Errorf("%q, want %q", shown, want)
 	}
 }
 
