@@ -21,6 +21,7 @@ import (
 	"macronode/adapters/bucket"
 	"macronode/adapters/fs"
 	"macronode/adapters/fstest"
+	"macronode/adapters/httpcheck"
 	"macronode/adapters/provider"
 )
 
@@ -108,6 +109,14 @@ func begin(w http.ResponseWriter, r *http.Request, content []byte, n int) {
 	w.(http.Flusher).Flush()
 }
 
+// switchProtocol answers with another protocol, which ends only if the client closes the connection.
+func switchProtocol(w http.ResponseWriter, _ *http.Request) {
+	conn, _, _ := http.NewResponseController(w).Hijack()
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn)
+	_ = conn.Close()
+}
+
 func cutConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 // TestFaults: every fault of a server ends a call in time, with an error that says what it is, or is hidden by another attempt.
@@ -127,6 +136,7 @@ func TestFaults(t *testing.T) {
 		{name: "unavailable reads", fault: times(99, "GET", status(503, "SlowDown")), text: "status 503, SlowDown"},
 		{name: "a stat that hangs", fault: times(99, "HEAD", hang), is: os.ErrDeadlineExceeded, text: "stat a in bucket copies: no answer in time"},
 		{name: "a read that hangs", fault: times(99, "GET", hang), is: os.ErrDeadlineExceeded, text: "get a in bucket copies: no answer in time"},
+		{name: "a read that switches the protocol", fault: times(99, "GET", switchProtocol), is: httpcheck.ErrSwitched},
 		{name: "a body that hangs", fault: times(99, "GET", func(w http.ResponseWriter, r *http.Request) { begin(w, r, content, 5000); hang(w, r) }), is: os.ErrDeadlineExceeded},
 		{name: "a body that is cut", fault: times(99, "GET", func(w http.ResponseWriter, r *http.Request) { begin(w, r, content, 100); cutConnection(w, r) }), is: io.ErrUnexpectedEOF},
 		{name: "a body that is cut now and then", fault: times(99, "GET", func(w http.ResponseWriter, r *http.Request) { begin(w, r, content, 9000); cutConnection(w, r) })},

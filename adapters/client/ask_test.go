@@ -46,6 +46,7 @@ func TestResponseScripts(t *testing.T) {
 		{"not known, then frozen", []string{unclear, frozen}, 2, doubt},
 		{"not known, then not let in", []string{unclear, barred}, 2, doubt},
 		{"cut, then done", []string{"cut", receipt}, 2, done},
+		{"switched, then done", []string{"switch", receipt}, 2, done},
 		{"torn, then done", []string{"torn", receipt}, 2, done},
 		{"torn to the end", []string{"torn"}, 3, doubt},
 		{"cut to the end", []string{"cut"}, 3, doubt},

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 }
 
 // A script sends scripted responses in order and records the requests. A response is "status
-// body", "cut" (none), "torn" (half of one) or "long". The last one is repeated.
+// body", "cut" (none), "torn" (half of one), "long" or "switch" (to another protocol). The last one is repeated.
 type script struct {
 	*httptest.Server
 	header  http.Header
@@ -69,6 +69,12 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch answer {
 	case "cut":
 		panic(http.ErrAbortHandler)
+	case "switch":
+		conn, _, _ := http.NewResponseController(w).Hijack()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the client closes it
+		_ = conn.Close()
+		return
 	case "torn":
 		w.Header().Set("Content-Length", "1000")
 		_, _ = io.WriteString(w, receipt[4:40])

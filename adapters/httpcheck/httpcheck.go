@@ -1,4 +1,5 @@
-// Package httpcheck decides whether a request is well-formed enough to be sent on. It applies
+// Package httpcheck decides whether a request is well-formed enough to be sent on, and (Unswitched)
+// whether a response is one of the requested protocol. Of requests, it applies
 // one rule to HTTP/1.1 and HTTP/2: what net/http refuses in one protocol and takes in the
 // other is refused in both. A request that passes can be written by every client of this
 // program without an error.

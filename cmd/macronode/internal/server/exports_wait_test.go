@@ -101,32 +101,47 @@ func TestChangedSinkShowsWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestDeliveryThatDoesNotEndIsLogged: what has not ended after it was cut is in the log, once.
+// TestDeliveryThatDoesNotEndIsLogged: what has not ended after it was cut is in the log, once, if a changed sink waits for it. A drain does not.
 func TestDeliveryThatDoesNotEndIsLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		of := &exports{log: slog.New(slog.NewTextHandler(&log, nil)), lanes: 4, drainTime: maxExportDrain} // the node takes no command
-		e, err := newExporter(of, settings.Sink{Config: export.Config{Name: "app", Kind: export.KindHTTP, URL: "http://127.0.0.1:9", Inflight: 2}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.machine.Offer(types.LaneID{Tenant: 1}, 0, 1)
-		s, ok := e.machine.Next(hostclock.Mono())
-		if !ok {
-			t.Fatal("nothing is due")
-		}
-		e.machine.Sent(hostclock.Mono(), s, lanes.Result{Outcome: lanes.OK}) // so it is to be recorded
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() { defer close(ended); e.run(ctx) }()
-		synctest.Wait()
-		e.leave()
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if got := log.String(); strings.Count(got, "has not ended") != 1 || !strings.Contains(got, "sink=app for=10s") {
-			t.Errorf("the log says %q", got)
-		}
-		cancel()
-		<-ended
+	t.Run("change", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			got := logOfUnended(t, (*exporter).leave)
+			if strings.Count(got, "has not ended") != 1 || !strings.Contains(got, "sink=app for=10s") {
+				t.Errorf("the log says %q", got)
+			}
+		})
 	})
+	t.Run("drain", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			if got := logOfUnended(t, (*exporter).stop); got != "" {
+				t.Errorf("the log says %q", got)
+			}
+		})
+	})
+}
+
+// logOfUnended returns what an exporter logs within an hour after it was ended while its delivery hangs.
+func logOfUnended(t *testing.T, end func(*exporter)) string {
+	var log bytes.Buffer
+	of := &exports{log: slog.New(slog.NewTextHandler(&log, nil)), lanes: 4, drainTime: maxExportDrain} // the node takes no command
+	e, err := newExporter(of, settings.Sink{Config: export.Config{Name: "app", Kind: export.KindHTTP, URL: "http://127.0.0.1:9", Inflight: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.machine.Offer(types.LaneID{Tenant: 1}, 0, 1)
+	s, ok := e.machine.Next(hostclock.Mono())
+	if !ok {
+		t.Fatal("nothing is due")
+	}
+	e.machine.Sent(hostclock.Mono(), s, lanes.Result{Outcome: lanes.OK}) // so it is to be recorded
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); e.run(ctx) }()
+	synctest.Wait()
+	end(e)
+	time.Sleep(time.Hour)
+	synctest.Wait()
+	cancel()
+	<-ended
+	return log.String()
 }
