@@ -149,7 +149,7 @@ func TestRepairTime(t *testing.T) {
 		t.Error("the node has ended, and the repair succeeded")
 	}
 
-	k = testkit.StartKillable(t, dir, flags...)
+	testkit.StartKillable(t, dir, flags...)
 	output, err := exec.Command("macronode", "storage", "repair", "--data", dir).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "all objects had their copies at ") {
 		t.Errorf("%v %s", err, output)
