@@ -76,7 +76,7 @@ func (c *Console) printLanes(s *adminapi.Sink) error {
 
 // Run lists quarantined items.
 func (v *exportsQuarantineCmd) Run(c *Console) error {
-	is, err := exportsOf[adminapi.Quarantine](c, http.MethodGet, "/exports/quarantine", laneQuery(v.Sink, "", "", 0))
+	is, err := exportsOf[adminapi.Quarantine](c, http.MethodGet, "/exports/quarantine", laneQuery(v.Sink, "", "", nil))
 	switch {
 	case err != nil:
 		return err
@@ -137,7 +137,7 @@ type movedLane struct {
 }
 
 func (c *Console) moveLane(path string, at *laneArgs, position uint64, done string) error {
-	is, err := exportsOf[movedLane](c, http.MethodPost, path, laneQuery(at.Sink, at.Tenant, at.Stream, position))
+	is, err := exportsOf[movedLane](c, http.MethodPost, path, laneQuery(at.Sink, at.Tenant, at.Stream, &position))
 	switch {
 	case err != nil:
 		return err
@@ -151,7 +151,7 @@ func (c *Console) moveLane(path string, at *laneArgs, position uint64, done stri
 func (v *exportsRemoveCmd) Run(c *Console) error {
 	is, err := exportsOf[struct {
 		Lanes int `json:"lanes"`
-	}](c, http.MethodPost, "/exports/remove", laneQuery(v.Sink, "", "", 0))
+	}](c, http.MethodPost, "/exports/remove", laneQuery(v.Sink, "", "", nil))
 	switch {
 	case err != nil:
 		return err
@@ -165,7 +165,7 @@ func (v *exportsRemoveCmd) Run(c *Console) error {
 func (v *exportsResumeCmd) Run(c *Console) error {
 	is, err := exportsOf[struct {
 		Resumed bool `json:"resumed"`
-	}](c, http.MethodPost, "/exports/resume", laneQuery(v.Sink, "", "", 0))
+	}](c, http.MethodPost, "/exports/resume", laneQuery(v.Sink, "", "", nil))
 	switch {
 	case err != nil:
 		return err
@@ -178,15 +178,15 @@ func (v *exportsResumeCmd) Run(c *Console) error {
 }
 
 // laneQuery is the query that names a lane, or a part of that.
-func laneQuery(sink, tenant, stream string, position uint64) url.Values {
+func laneQuery(sink, tenant, stream string, position *uint64) url.Values {
 	q := url.Values{}
 	for name, value := range map[string]string{"sink": sink, "tenant": tenant, "stream": stream} {
 		if value != "" {
 			q.Set(name, value)
 		}
 	}
-	if position > 0 {
-		q.Set("position", strconv.FormatUint(position, 10))
+	if position != nil {
+		q.Set("position", strconv.FormatUint(*position, 10))
 	}
 	return q
 }

@@ -190,6 +190,7 @@ func TestExports(t *testing.T) {
 		"exports skip app usage/requests 9007199254740992":   "bad_request: The position must be a number from 1\n",
 		"exports skip app usage/requests 1 --tenant ann":     "bad_request: The tenant must be default, or a number\n",
 		"exports backfill app usage/requests 1 --tenant ann": "bad_request: The tenant must be default, or a number\n",
+		"exports redrive app usage/requests 0":               "bad_request: The position must be a number from 1\n",
 		"exports redrive app usage/requests 1 --tenant ann":  "bad_request: The tenant must be default, or a number\n",
 		"exports redrive other":                              "not_found",
 		"exports resume other":                               "not_found",

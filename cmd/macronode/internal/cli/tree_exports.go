@@ -18,9 +18,9 @@ type (
 		Sink string `arg:"" optional:"" placeholder:"SINK" help:"Only of this sink."`
 	}
 	exportsRedriveCmd struct {
-		Sink     string `arg:"" placeholder:"SINK" help:"Name of the sink."`
-		Stream   string `arg:"" optional:"" placeholder:"STREAM" help:"Stream: usage/DIMENSION or wallet. Default: all streams."`
-		Position uint64 `arg:"" optional:"" placeholder:"POSITION" help:"Position of the item. Default: all quarantined items."`
+		Sink     string  `arg:"" placeholder:"SINK" help:"Name of the sink."`
+		Stream   string  `arg:"" optional:"" placeholder:"STREAM" help:"Stream: usage/DIMENSION or wallet. Default: all streams."`
+		Position *uint64 `arg:"" optional:"" placeholder:"POSITION" help:"Position of the item. Default: all quarantined items."`
 		tenantFlag
 	}
 	exportsSkipCmd struct {

@@ -217,8 +217,8 @@ var errHole = errors.New("the journal is damaged: the backup ends before the dam
 // errUnsure means that a copy may lack frames that were durable.
 var errUnsure = errors.New("the mark of durable frames is damaged: the backup may lack frames; see macronode verify")
 
-// checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must not be inside the
-// source, which is the data directory and those of providers.
+// checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must not be inside a
+// directory of the node.
 func checkTarget(to string, cfg *config.Config) error {
 	if _, err := os.Stat(filepath.Join(cfg.Data, datadir.Journal)); err != nil {
 		return noJournal(cfg)
@@ -228,12 +228,9 @@ func checkTarget(to string, cfg *config.Config) error {
 	} else if in {
 		return exit.Unable(fmt.Errorf("%s is inside the data directory: choose another directory, best on another disk", to))
 	}
-	for _, p := range cfg.ObjectProviders() {
-		if p.Path == "" { // a bucket
-			continue
-		}
-		if in, err := isInside(to, p.Path); err == nil && in { // an error: its disk has failed, and it has no room for a backup
-			return exit.Unable(fmt.Errorf("%s is inside %s, the directory of provider %s: choose another directory, best on another disk", to, p.Path, p.Name))
+	for path, what := range otherDirs(cfg) {
+		if in, err := isInside(to, path); err == nil && in { // an error: its disk has failed, and it has no room for a backup
+			return exit.Unable(fmt.Errorf("%s is inside %s, %s: choose another directory, best on another disk", to, path, what))
 		}
 	}
 	names, err := os.ReadDir(to)
@@ -246,6 +243,20 @@ func checkTarget(to string, cfg *config.Config) error {
 		}
 	}
 	return nil
+}
+
+// otherDirs returns the directories of a node outside of its data directory, by their paths.
+func otherDirs(cfg *config.Config) map[string]string {
+	all := map[string]string{}
+	for _, p := range cfg.ObjectProviders() {
+		if p.Path != "" { // else it is a bucket
+			all[p.Path] = "the directory of provider " + p.Name
+		}
+	}
+	if cfg.Journal.Archive != "" {
+		all[cfg.Journal.Archive] = "the archive of the journal"
+	}
+	return all
 }
 
 // isInside reports whether a directory is, or will be, inside another one, or the same. Links are followed.
