@@ -96,7 +96,7 @@ func TestBothBodiesAreMetered(t *testing.T) {
 func TestPermittedBytesAreTaken(t *testing.T) {
 	h := build(t)
 	h.freeBytes, h.undecided = 10, true
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // ends a hang
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a hang
 	s := serve(t, h, func(c *httpapi.Config) { c.Snapshot.Proxy = takeProxy{t, cancel} })
 	w := httptest.NewRecorder()
 	if s.api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/a", http.NoBody)); w.Code != http.StatusNoContent || !slices.Equal(h.reserved, []uint64{20, 20}) {

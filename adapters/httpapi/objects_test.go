@@ -257,7 +257,7 @@ func (s *testServer) open(method, path string, length uint64, sent string, heade
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	text := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: node\r\nAuthorization: %s\r\nContent-Length: %d\r\n", method, path, bearer(1), length)
 	for i := 0; i < len(header); i += 2 {
 		text += header[i] + ": " + header[i+1] + "\r\n"

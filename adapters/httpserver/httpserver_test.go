@@ -188,7 +188,7 @@ func TestUnixSockets(t *testing.T) {
 		t.Fatalf("answered %q, %v", body, err)
 	}
 	second := New(c, respondWith(""), Hooks{}, quietly)
-	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	soon, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := second.Run(soon); !errors.Is(err, ErrInUse) {
 		t.Fatalf("a second one: %v", err)

@@ -57,7 +57,7 @@ func (k *shared) stalled(t *testing.T, from string, requests int) *frames {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	f := framesOn(t, conn.(*tls.Conn))
-	f.must(conn.SetReadDeadline(time.Now().Add(20 * time.Second))) // ends a hang
+	f.must(conn.SetReadDeadline(time.Now().Add(time.Minute))) // ends a hang
 	f.must(f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
 	for i := range uint32(requests) {
 		f.must(f.asks(2*i+1, true))

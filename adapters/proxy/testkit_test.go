@@ -137,7 +137,7 @@ func (s *corePort) waitUntil(t *testing.T, what string, so func() bool) {
 		}
 		select {
 		case <-s.events:
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("never: %s; told%s", what, s.results())
 		}
 	}

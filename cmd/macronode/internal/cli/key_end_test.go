@@ -150,7 +150,7 @@ func TestEndedKeyReservesNothing(t *testing.T) {
 // stream, or "cut"; and the decision, if there is one.
 func theEnd(t *testing.T, conn net.Conn) (what, decision string) {
 	t.Helper()
-	testkit.Must(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
+	testkit.Must(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
 	reader := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(reader, nil)
 	if isTimeout(err) {

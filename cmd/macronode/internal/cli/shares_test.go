@@ -31,7 +31,7 @@ func (p process) openConnFrom(t *testing.T, address, request string) (status str
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err = io.WriteString(conn, request)
 	testkit.Must(t, err)
-	testkit.Must(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	testkit.Must(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	testkit.Must(t, err)
 	_, status, _ = strings.Cut(strings.TrimSpace(line), " ")

@@ -18,7 +18,7 @@ func TestNoHealthyEndpointIsShown(t *testing.T) {
 		`routes=[{"path":"/app","upstream":"app","auth":"none"},{"path":"/","upstream":"well","auth":"none"}]`)
 	const want = `"unhealthy_upstreams":["app"]`
 	got := ""
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(got, want); got = p.adminText(t, "/readyz?verbose") { // it fails unless the status is 200
+	for end := time.Now().Add(time.Minute); !strings.Contains(got, want); got = p.adminText(t, "/readyz?verbose") { // it fails unless the status is 200
 		if time.Now().After(end) {
 			t.Fatalf("%s\n%s", got, p.log)
 		}

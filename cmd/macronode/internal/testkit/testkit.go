@@ -39,14 +39,14 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// HangGuard returns a check for a loop that waits. After a minute the check ends the test, so
+// HangGuard returns a check for a loop that waits. After two minutes the check ends the test, so
 // that a hang is reported where it is and not when the whole run ends.
 func HangGuard(t testing.TB) (check func()) {
-	end := time.Now().Add(time.Minute)
+	end := time.Now().Add(2 * time.Minute)
 	return func() {
 		t.Helper()
 		if time.Now().After(end) {
-			t.Fatal("still waiting after a minute")
+			t.Fatal("still waiting after two minutes")
 		}
 	}
 }
@@ -72,7 +72,7 @@ func Differences(shown, declared []string) (wrong []string) {
 // Until waits until done reports true. It panics after a minute, so that a bug is not seen as a
 // test that hangs.
 func Until(done func() bool) {
-	for end := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
+	for end := time.Now().Add(2 * time.Minute); !done(); runtime.Gosched() {
 		if time.Now().After(end) {
 			panic("the awaited condition did not become true within a minute")
 		}
