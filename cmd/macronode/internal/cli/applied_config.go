@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"time"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -47,7 +48,7 @@ func (v *diffCmd) Run(c *Console) error {
 
 // runningConfig returns the configuration that the running node has applied.
 func (c nodeAccess) runningConfig() (*config.Config, error) {
-	got, err := c.getAdmin(http.MethodGet, "/config/effective")
+	got, err := c.getAdmin(http.MethodGet, "/config/effective", attemptTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -67,30 +68,30 @@ func (c nodeAccess) runningConfig() (*config.Config, error) {
 }
 
 // getAdmin sends a request to the admin listener of the running node.
-func (c nodeAccess) getAdmin(method, path string) (adminResponse, error) {
+func (c nodeAccess) getAdmin(method, path string, within time.Duration) (adminResponse, error) {
 	_, is, err := c.findNode()
 	if err != nil {
 		return adminResponse{}, err
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	return c.callAdmin(ctx, is, method, path, attemptTimeout)
+	return c.callAdmin(ctx, is, method, path, within)
 }
 
 // Run makes the running node reload its configuration.
 func (v *reloadCmd) Run(c *Console) error {
-	return nodeReport{c}.reportApplied(http.MethodPost, "/config/reload")
+	return nodeReport{c}.reportApplied(http.MethodPost, "/config/reload", reloadTimeout)
 }
 
 // Run shows the applied configuration.
 func (v *appliedCmd) Run(c *Console) error {
-	return nodeReport{c}.reportApplied(http.MethodGet, "/config/status")
+	return nodeReport{c}.reportApplied(http.MethodGet, "/config/status", attemptTimeout)
 }
 
 // reportApplied prints the configuration status of the node. It fails if the configuration that was read last is
 // not applied.
-func (c nodeReport) reportApplied(method, path string) error {
-	got, err := c.node().getAdmin(method, path)
+func (c nodeReport) reportApplied(method, path string, within time.Duration) error {
+	got, err := c.node().getAdmin(method, path, within)
 	if err != nil {
 		return err
 	}

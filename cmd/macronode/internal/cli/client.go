@@ -19,6 +19,7 @@ import (
 
 const (
 	attemptTimeout   = 10 * time.Second
+	reloadTimeout    = time.Minute // of a reload: a policy that changes is simulated before
 	maxAdminResponse = 4 << 20 // limit of a response of the admin listener, in bytes
 )
 

@@ -34,7 +34,7 @@ func TestReloadUnderTrafficHasItsEffects(t *testing.T) {
 	t.Parallel()
 	one, ofOne := healthChecked(t, "one")
 	two, ofTwo := healthChecked(t, "two")
-	health := "health: { path: /healthy, interval: 100ms, timeout: 100ms, rise: 1 }"
+	health := "health: { path: /healthy, interval: 100ms, timeout: 100ms, fall: 100, rise: 1 }"
 	c := startWithFile(t, fmt.Sprintf("upstreams:\n  app: { url: %q, %s }\nroutes:\n  - { path: /app, upstream: app, auth: none }\n", one, health))
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
