@@ -20,7 +20,7 @@ import (
 const (
 	attemptTimeout   = 10 * time.Second
 	reloadTimeout    = time.Minute // of a reload: a policy that changes is simulated before
-	maxAdminResponse = 4 << 20 // limit of a response of the admin listener, in bytes
+	maxAdminResponse = 4 << 20     // limit of a response of the admin listener, in bytes
 )
 
 // newClient returns a client of the node that is named by --url, or of the one that runs on the data directory.
