@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,8 @@ type natsSession struct {
 	conn   *nats.Conn
 	js     jetstream.JetStream
 	stream jetstream.Stream
+
+	attempts atomic.Uint64 // that have begun
 
 	mu      sync.Mutex                         // guards what follows
 	waiting map[string]context.CancelCauseFunc // attempts by subject; at most Inflight, and one while it is opened
@@ -41,18 +44,18 @@ func openNATS(ctx context.Context, c *Config) (*natsSession, error) {
 	s := &natsSession{waiting: map[string]context.CancelCauseFunc{}}
 	ctx, done := s.await(ctx, "")
 	defer done()
-	options, err := natsOptions(c)
+	options, secure, err := natsOptions(c)
 	if err != nil {
 		return nil, err
 	}
 	var dialed []func() bool // each ends the rule that ctx closes a connection
-	options = append(options, nats.ErrorHandler(s.failed), nats.SetCustomDialer(dialFunc(func(network, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, address)
+	options = append(options, nats.ErrorHandler(s.failed), nats.SetCustomDialer(natsDialer(func(address string) (net.Conn, error) {
+		conn, err := dialNATS(ctx, address, secure, &s.attempts, s.cancelAll)
 		if err != nil {
 			return nil, err
 		}
 		dialed = append(dialed, context.AfterFunc(ctx, func() { _ = conn.Close() }))
-		return limitedConn{conn}, nil
+		return conn, nil
 	})))
 	s.conn, err = nats.Connect(strings.Join(c.Servers, ","), options...)
 	if err != nil {
@@ -68,11 +71,14 @@ func openNATS(ctx context.Context, c *Config) (*natsSession, error) {
 	return s, nil
 }
 
-// dialFunc opens a connection.
-type dialFunc func(network, address string) (net.Conn, error)
+// natsDialer opens a connection to an address, with TLS if it is to be encrypted.
+type natsDialer func(address string) (net.Conn, error)
 
-// Dial calls f.
-func (f dialFunc) Dial(network, address string) (net.Conn, error) { return f(network, address) }
+// Dial calls d.
+func (d natsDialer) Dial(_, address string) (net.Conn, error) { return d(address) }
+
+// SkipTLSHandshake tells nats.go to make no handshake of its own.
+func (natsDialer) SkipTLSHandshake() bool { return true }
 
 // checkStream checks that the stream exists, and acknowledges messages.
 func (s *natsSession) checkStream(ctx context.Context, name string) (err error) {
@@ -91,6 +97,7 @@ func (s *natsSession) checkStream(ctx context.Context, name string) (err error) 
 // await returns a context for an attempt, which ends when the server reports that it may not use a subject.
 func (s *natsSession) await(ctx context.Context, subject string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	s.attempts.Add(1)
 	s.mu.Lock()
 	s.waiting[subject] = cancel
 	s.mu.Unlock()
@@ -107,39 +114,53 @@ func (s *natsSession) failed(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if !errors.Is(err, nats.ErrPermissionViolation) {
 		return
 	}
+	if !s.cancelOne(err) {
+		s.cancelAll(err)
+	}
+}
+
+// cancelOne ends the attempt whose subject an error names, if there is one.
+func (s *natsSession) cancelOne(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for subject, cancel := range s.waiting {
 		if subject != "" && strings.Contains(err.Error(), `"`+subject+`"`) {
 			cancel(err)
-			return
+			return true
 		}
 	}
+	return false
+}
+
+// cancelAll ends all attempts.
+func (s *natsSession) cancelAll(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, cancel := range s.waiting {
 		cancel(err)
 	}
 }
 
-// natsOptions returns the options of a connection: names, times, TLS and the secret.
-func natsOptions(c *Config) ([]nats.Option, error) {
-	all := []nats.Option{nats.Name("macronode"), nats.NoReconnect(), nats.ReconnectBufSize(natsReconnectBuffer), nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(),
+// natsOptions returns the options of a connection: names, times, TLS and the secret; and the settings of TLS, nil if only the server
+// decides about it.
+func natsOptions(c *Config) (all []nats.Option, is *tls.Config, err error) {
+	all = []nats.Option{nats.Name("macronode"), nats.NoReconnect(), nats.ReconnectBufSize(natsReconnectBuffer), nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(),
 		nats.Timeout(connectTimeout), nats.PingInterval(natsPing), nats.MaxPingsOutstanding(natsPings)}
 	secure := c.CAFile != ""
 	for _, server := range c.Servers {
 		secure = secure || strings.HasPrefix(server, "tls://")
 	}
 	if secure {
-		is, err := tlsWith(c.CAFile)
-		if err != nil {
-			return nil, err
+		if is, err = tlsWith(c.CAFile); err != nil {
+			return nil, nil, err
 		}
-		all = append(all, nats.Secure(is))
+		all = append(all, nats.Secure())
 	}
 	secret, err := secretFile(c.SecretFile).natsSecret()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(all, secret), nil
+	return append(all, secret), is, nil
 }
 
 // tlsWith returns settings of TLS with the authorities of a file; empty: those of the system.

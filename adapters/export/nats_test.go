@@ -542,7 +542,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 // TestNothingIsKeptForAServerThatIsDown: the client of NATS has no buffer, opens no connection by itself, and notices a server that
 // is gone.
 func TestNothingIsKeptForAServerThatIsDown(t *testing.T) {
-	options, err := natsOptions(&Config{Servers: []string{"nats://127.0.0.1:1"}})
+	options, _, err := natsOptions(&Config{Servers: []string{"nats://127.0.0.1:1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ var Timers = []Timer{
 	{"adapters/client.sleep.t", "the client sends the request again", "the client's setting"},
 	{"adapters/export.Config.dialKafka.ctx", "a connection to a broker of Kafka is given up", "5 s, with the handshake of TLS"},
 	{"adapters/export.kafkaSink.Deliver.ctx", "an attempt to produce an item is cancelled", "10 s; its record stays with the client"},
+	{"adapters/export.dialNATS.ctx", "a connection to a server of NATS is given up", "5 s, with its greeting and the handshake of TLS"},
 	{"adapters/export.natsSink.Deliver.ctx", "an attempt to publish an item is cancelled", "60 s"},
 	{"adapters/export.postgres.Deliver.ctx", "an attempt to insert an item is cancelled", "60 s"},
 	{"adapters/export.receiver.send.ctx", "an attempt to deliver an item is cancelled", "60 s"},

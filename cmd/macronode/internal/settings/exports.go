@@ -72,11 +72,13 @@ const itemBytes = 256 << 10
 func exportBytes(c *config.Config) (all int64) {
 	for _, s := range sinks(c) {
 		items := s.Inflight
-		if s.Kind == export.KindKafka {
+		switch s.Kind {
+		case export.KindKafka:
 			items += export.KafkaRecords
 			all += export.KafkaBytes
-		}
-		if s.Kind == export.KindFile {
+		case export.KindNATS:
+			all += export.NATSBytes
+		case export.KindFile:
 			all += export.FileBytes * int64(len(s.Streams))
 		}
 		all += lanes.Bytes(s.LaneLimits(c.Exports.Lanes)) + int64(items)*itemBytes
