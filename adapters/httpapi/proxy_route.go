@@ -69,6 +69,9 @@ func (a *API) serveProxied(k *call) {
 		return
 	}
 	route, why := k.snapshot.Proxy.Match(k.r)
+	if route.SetHeader != nil {
+		route.SetHeader(k.Header())
+	}
 	if why != event.None {
 		err := problemDetail(why, route.Detail)
 		k.detail = route.Detail
@@ -87,9 +90,6 @@ func (a *API) serveProxied(k *call) {
 		return
 	}
 	k.proxyRoute, k.routeLabel = route.Name, route.Label
-	if route.SetHeader != nil {
-		route.SetHeader(k.Header())
-	}
 	if err := k.admitProxied(d, &route); err != nil {
 		k.fail(err)
 		return

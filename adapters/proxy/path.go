@@ -55,6 +55,11 @@ func (p *Proxy) strictFault(r *http.Request, host, path string, matched *route) 
 	if matched.NeedsKey {
 		return ""
 	}
+	if upper := strings.ToUpper(r.Method); upper != r.Method { // some servers ignore the case of a method
+		if p.isKeyed(r, host, path, upper, identity) {
+			return "The method differs by case alone from one that wants an API key."
+		}
+	}
 	for _, alt := range readings(r.URL, path) {
 		if p.reachesKeyedRoute(r, host, alt.path, alt.contains != "") {
 			if alt.contains == "" {
@@ -87,29 +92,18 @@ func readings(u *url.URL, path string) []reading {
 // reachesKeyedRoute reports whether r matches a route that needs a key if its path is read as
 // path, in any case. differs: path is not the one by which its route was chosen.
 func (p *Proxy) reachesKeyedRoute(r *http.Request, host, path string, differs bool) bool {
-	if differs {
-		if other := p.findReading(r, host, path, identity); other != nil && other.NeedsKey {
-			return true
-		}
+	if differs && p.isKeyed(r, host, path, r.Method, identity) {
+		return true
 	}
 	lower := strings.ToLower(path)
-	if lower == path && !p.upperCase {
-		return false
-	}
-	other := p.findReading(r, host, lower, strings.ToLower)
-	return other != nil && other.NeedsKey
+	return (lower != path || p.upperCase) && p.isKeyed(r, host, lower, r.Method, strings.ToLower)
 }
 
-// findReading returns the route that r matches if its path is read as path, and prefixes are
-// folded.
-func (p *Proxy) findReading(r *http.Request, host, path string, fold func(string) string) *route {
-	for i := range p.routes {
-		candidate := &p.routes[i]
-		if candidate.matchesHost(host) && hasPathPrefix(path, fold(candidate.Prefix)) && candidate.matchesHeader(r.Header) && candidate.allowsMethod(r.Method) {
-			return candidate
-		}
-	}
-	return nil
+// isKeyed reports whether r matches a route that needs a key, or does so but for its method, if it has another path and method, and
+// prefixes are folded.
+func (p *Proxy) isKeyed(r *http.Request, host, path, method string, fold func(string) string) bool {
+	other, _ := p.findRoute(host, path, method, fold, func(other *route) bool { return other.matchesHeader(r.Header) })
+	return other != nil && other.NeedsKey
 }
 
 // undividedPath returns the decoded path of u with NUL instead of each escaped slash. ok is false

@@ -28,7 +28,7 @@ func TestStrictPathRejectsAmbiguousPaths(t *testing.T) {
 		detail string
 	}{
 		{"/", 0, ""}, {"/x/", 0, ""}, {"/x/y.html", 0, ""}, {"/x/.well-known", 0, ""}, {"/a%20b/c", 0, ""}, {"/100%25", 0, ""}, {"/100%25/x", 0, ""}, {"/%25zz", 0, ""},
-		{"/%C3%A4", 0, ""}, {"/wiki/What%3F", 0, ""}, {"/a%23b", 0, ""}, {"/a%2Fb", 0, ""}, {"/x/SECRET", 0, ""}, {"/secrets", 0, ""}, {"/secret.html", 0, ""}, {"/POSTS", 0, ""},
+		{"/%C3%A4", 0, ""}, {"/wiki/What%3F", 0, ""}, {"/a%23b", 0, ""}, {"/a%2Fb", 0, ""}, {"/x/SECRET", 0, ""}, {"/secrets", 0, ""}, {"/secret.html", 0, ""},
 		{"/secret", 1, ""}, {"/secret/", 1, ""}, {"/%73ecret/x", 1, ""}, {"/secret%2Fx", 1, ""}, {"/secret/a%2Fb", 1, ""}, {"/secret/X", 1, ""}, {"/secret/What%3F", 1, ""}, {"/Mixed", 2, ""},
 
 		{"/secret;a", refused, "a semicolon"}, {"/secret%3Ba", refused, "a semicolon"}, {"/secret;", refused, "a semicolon"}, {"/;/secret", refused, "a semicolon"},
@@ -40,7 +40,7 @@ func TestStrictPathRejectsAmbiguousPaths(t *testing.T) {
 		{"/secret%20", refused, "a blank"}, {"/secret%20/x", refused, "a blank"}, {"/%20secret", refused, "a blank"}, {"/x/%20/y", refused, "a blank"},
 		{"/%2573ecret", refused, "an escape that is escaped itself"}, {"/x%252fsecret", refused, "an escape that is escaped itself"}, {"/x/%252e%252e/secret", refused, "an escape that is escaped itself"},
 		{"/%c0%aesecret", refused, "not UTF-8"}, {"/secret%85", refused, "not UTF-8"}, {"/secret%a0", refused, "not UTF-8"},
-		{"/SECRET", refused, "by case alone"}, {"/Secret/x", refused, "by case alone"}, {"/mixed/x", refused, "by case alone"}, {"/%53ecret", refused, "by case alone"},
+		{"/SECRET", refused, "by case alone"}, {"/POSTS", refused, "by case alone"}, {"/Secret/x", refused, "by case alone"}, {"/mixed/x", refused, "by case alone"}, {"/%53ecret", refused, "by case alone"},
 		{"/secret%3Fx", refused, "question mark"}, {"/secret%23x", refused, "number sign"}, {"/SECRET%3Fx", refused, "question mark"},
 		{"/../secret", refused, "a dot segment"}, {"/x%2f..%2fsecret", refused, "a dot segment"},
 

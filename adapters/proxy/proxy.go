@@ -217,11 +217,11 @@ func continueTimeout(c *Config) time.Duration { return min(time.Second, c.Defaul
 // ServeHTTP calls Match and Serve.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, problem := p.Match(r)
+	m.SetHeader(w.Header(), r)
 	if problem != event.None {
 		p.fail(w, r, problem, 0)
 		return
 	}
-	m.SetHeader(w.Header(), r)
 	p.Serve(w, r, m, new(Trace))
 }
 

@@ -26,12 +26,16 @@ type Match struct {
 	Route     int    // index in the configuration
 	Preflight bool   // Serve answers this CORS preflight itself
 	Detail    string // why there is no match, as a sentence of ASCII without quotes; empty: the problem is sufficient
-	route     *route
+	Allow     string // the methods of the path, if there is no match because of the method
+	route     *route // nil: there is no match
 }
 
 // SetHeader sets the fields that every response to r has, including problems.
 func (m Match) SetHeader(h http.Header, r *http.Request) {
-	if m.route.cors != nil {
+	if m.Allow != "" {
+		h["Allow"] = []string{m.Allow}
+	}
+	if m.route != nil && m.route.cors != nil {
 		m.route.cors.setHeader(h, r)
 	}
 }
@@ -113,15 +117,19 @@ func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 		return Match{}, event.MethodNotAllowed
 	}
 	if method := preflightMethod(r); method != "" {
-		match, _ := p.findRoute(host, path, method, func(matched *route) bool {
+		match, why := p.findRoute(host, path, method, identity, func(matched *route) bool {
 			return matched.matchesHeader(r.Header) || containsToken(r.Header["Access-Control-Request-Headers"], matched.Header)
 		})
-		if match != nil && match.cors != nil {
+		if why == event.None && match.cors != nil {
 			return Match{Route: match.index, Preflight: true, route: match}, event.None
 		}
 	}
-	matched, why := p.findRoute(host, path, r.Method, func(matched *route) bool { return matched.matchesHeader(r.Header) })
-	if matched == nil {
+	matched, why := p.findRoute(host, path, r.Method, identity, func(matched *route) bool { return matched.matchesHeader(r.Header) })
+	switch why {
+	case event.None:
+	case event.MethodNotAllowed:
+		return Match{Allow: p.allow(r, host, path)}, why
+	default:
 		return Match{}, why
 	}
 	if fault := p.strictFault(r, host, path, matched); fault != "" {
@@ -130,20 +138,49 @@ func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	return Match{Route: matched.index, route: matched}, event.None
 }
 
-// findRoute returns the first route that matches.
-func (p *Proxy) findRoute(host, path, method string, matchesHeader func(*route) bool) (*route, event.Problem) {
+// findRoute returns the first route that matches, if prefixes are folded. A route without key does not match if only its method keeps a
+// request from a route with key that comes before: a caller without a key could otherwise reach what is behind that one. Routes of the
+// same host and path are a choice by method. If the method is not allowed, it returns the route with key that matches but for it, or nil.
+func (p *Proxy) findRoute(host, path, method string, fold func(prefix string) string, matchesHeader func(*route) bool) (*route, event.Problem) {
 	why := event.NotFound
+	var keyed *route
 	for i := range p.routes {
 		candidate := &p.routes[i]
 		switch {
-		case !candidate.matchesHost(host), !hasPathPrefix(path, candidate.Prefix), !matchesHeader(candidate):
+		case !candidate.matchesHost(host), !hasPathPrefix(path, fold(candidate.Prefix)), !matchesHeader(candidate):
 		case !candidate.allowsMethod(method):
 			why = event.MethodNotAllowed
+			if keyed == nil && candidate.NeedsKey {
+				keyed = candidate
+			}
+		case keyed != nil && !candidate.NeedsKey && (candidate.Host != keyed.Host || candidate.Prefix != keyed.Prefix):
+			return keyed, event.MethodNotAllowed
 		default:
 			return candidate, event.None
 		}
 	}
-	return nil, why
+	return keyed, why
+}
+
+// commonMethods are the methods of a route for any method that Allow names.
+var commonMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+
+// allow returns the methods for which a path has a route.
+func (p *Proxy) allow(r *http.Request, host, path string) string {
+	matchesHeader := func(matched *route) bool { return matched.matchesHeader(r.Header) }
+	var all []string
+	for i := range p.routes {
+		methods := p.routes[i].Methods
+		if len(methods) == 0 {
+			methods = commonMethods
+		}
+		for _, m := range methods {
+			if matched, why := p.findRoute(host, path, m, identity, matchesHeader); why == event.None && matched == &p.routes[i] && !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 func (r *route) allowsMethod(method string) bool {

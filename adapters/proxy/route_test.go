@@ -88,6 +88,48 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// TestMethodIsNoWayAroundAKey: a request of a path that needs a key for some methods does not reach a route without key at a shorter path
+// or of another host by another method, nor by the same one in small letters. 405 names the methods of the path.
+func TestMethodIsNoWayAroundAKey(t *testing.T) {
+	h := newGateway(t, func(c *proxy.Config) {
+		c.Routes = []proxy.Route{
+			{Prefix: "/", StrictPath: true},
+			{Prefix: "/secret", Methods: []string{"GET", "POST"}, NeedsKey: true, StrictPath: true},
+			{Prefix: "/both", Methods: []string{"POST"}, NeedsKey: true, StrictPath: true},
+			{Prefix: "/both", StrictPath: true},
+			{Prefix: "/open", Methods: []string{"POST"}, StrictPath: true},
+			{Prefix: "/", Host: "named", Methods: []string{"GET"}, NeedsKey: true, StrictPath: true},
+			{Prefix: "/secret/more", Methods: []string{"PUT"}, NeedsKey: true, StrictPath: true},
+		}
+	}, "http://a")
+	for _, c := range []struct {
+		method, host, path string
+		want               int
+		problem            event.Problem
+		allow              string
+	}{
+		{"GET", "a", "/secret/a", 1, event.None, ""},
+		{"HEAD", "a", "/secret/a", 0, event.MethodNotAllowed, "GET, POST"},
+		{"get", "a", "/secret/a", 0, event.MethodNotAllowed, "GET, POST"},
+		{"DELETE", "a", "/secret", 0, event.MethodNotAllowed, "GET, POST"},
+		{"HEAD", "a", "/Secret", 0, event.BadRequest, ""}, // the same path for some servers
+		{"HEAD", "a", "/secret%3Fa", 0, event.BadRequest, ""},
+		{"GET", "a", "/secret/more", 1, event.None, ""}, // that needs a key, too
+		{"DELETE", "a", "/secret/more", 0, event.MethodNotAllowed, "PUT, GET, POST"},
+		{"GET", "a", "/both", 3, event.None, ""},
+		{"Post", "a", "/both", 0, event.BadRequest, ""},
+		{"Brew", "a", "/both", 3, event.None, ""},
+		{"GET", "a", "/open", 0, event.None, ""},
+		{"HEAD", "named", "/", 0, event.MethodNotAllowed, "GET"},
+		{"HEAD", "other", "/", 0, event.None, ""},
+	} {
+		m, problem := h.proxy.Match(request(t, c.method, c.host, c.path))
+		if problem != c.problem || problem == event.None && m.Route != c.want || m.Allow != c.allow {
+			t.Errorf("%s %s%s: route %d, %v, Allow %q, want %d, %v, %q", c.method, c.host, c.path, m.Route, problem, m.Allow, c.want, c.problem, c.allow)
+		}
+	}
+}
+
 func request(t *testing.T, method, host, path string) *http.Request {
 	t.Helper()
 	u, err := url.ParseRequestURI(path)

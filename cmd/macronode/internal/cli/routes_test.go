@@ -168,6 +168,15 @@ func TestRequiredUpstream(t *testing.T) {
 	}
 }
 
+// TestAllowNamesMethodsOfRoutes: 405 of a path of routes names their methods.
+func TestAllowNamesMethodsOfRoutes(t *testing.T) {
+	t.Parallel()
+	p := startNode(t, newAppUpstream(t), `routes=[{"path":"/x","methods":["POST"],"upstream":"app"},{"path":"/x","methods":["PUT"],"upstream":"app","auth":"none"},{"upstream":"app","auth":"none"}]`)
+	if resp := p.get(t, "/x"); resp.StatusCode != http.StatusMethodNotAllowed || resp.Header.Get("Allow") != "POST, PUT" {
+		t.Errorf("%d, Allow %q", resp.StatusCode, resp.Header.Get("Allow"))
+	}
+}
+
 // TestRouteDecompresses: a route with decompress_request forwards the decompressed body, others forward it
 // unchanged.
 func TestRouteDecompresses(t *testing.T) {

@@ -34,12 +34,13 @@ type upstreamProxy struct {
 // Match returns the route of a request.
 func (p *upstreamProxy) Match(r *http.Request) (httpapi.ProxyRoute, event.Problem) {
 	m, why := p.Proxy.Match(r)
+	setHeader := func(h http.Header) { m.SetHeader(h, r) }
 	if why != event.None {
-		return httpapi.ProxyRoute{Detail: m.Detail}, why
+		return httpapi.ProxyRoute{Detail: m.Detail, SetHeader: setHeader}, why
 	}
 	of := &p.routes[m.Route]
 	return httpapi.ProxyRoute{Name: of.Name, Label: of.Label, Number: uint16(of.Number), NeedsKey: of.Key, Deadline: of.Deadline, Preflight: m.Preflight,
-		SetHeader: func(h http.Header) { m.SetHeader(h, r) },
+		SetHeader: setHeader,
 		Serve: func(w http.ResponseWriter, r *http.Request, of types.Flow, to *httpapi.ProxyTrace) {
 			c := &proxy.Trace{Flow: of}
 			*to = c
