@@ -126,6 +126,14 @@ func TestLimitsMatchDocument(t *testing.T) {
 	}
 }
 
+// A key can have each scope.
+func TestKeyCanHaveEachScope(t *testing.T) {
+	doc, _ := contract()
+	if got, all := *doc.Components.Schemas["KeyRequest"].Value.Properties["scopes"].Value.MaxItems, len(doc.Components.Schemas["Scope"].Value.Enum); got != uint64(all) {
+		t.Errorf("a key has at most %d scopes of %d", got, all)
+	}
+}
+
 // The enums of the document are those of core/event.
 func TestEnumsMatchDocument(t *testing.T) {
 	doc, _ := contract()

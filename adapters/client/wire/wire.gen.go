@@ -2479,7 +2479,7 @@ type ClientInterface interface {
 
 	// FreezeWithBody Freeze an account
 	//
-	// Needs the scope admin. Debits and holds are rejected; credits are accepted.
+	// Needs the scope admin, and a key that covers the account and all assets. Debits and holds are rejected; credits are accepted.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2488,7 +2488,7 @@ type ClientInterface interface {
 
 	// Freeze Freeze an account
 	//
-	// Needs the scope admin. Debits and holds are rejected; credits are accepted.
+	// Needs the scope admin, and a key that covers the account and all assets. Debits and holds are rejected; credits are accepted.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -2497,7 +2497,7 @@ type ClientInterface interface {
 
 	// UnfreezeWithBody Unfreeze an account
 	//
-	// Needs the scope admin. Debits are accepted again.
+	// Needs the scope admin, and a key that covers the account and all assets. Debits are accepted again.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2506,7 +2506,7 @@ type ClientInterface interface {
 
 	// Unfreeze Unfreeze an account
 	//
-	// Needs the scope admin. Debits are accepted again.
+	// Needs the scope admin, and a key that covers the account and all assets. Debits are accepted again.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3022,7 +3022,7 @@ func (c *Client) Entries(ctx context.Context, account Account, params *EntriesPa
 
 // FreezeWithBody Freeze an account
 //
-// Needs the scope admin. Debits and holds are rejected; credits are accepted.
+// Needs the scope admin, and a key that covers the account and all assets. Debits and holds are rejected; credits are accepted.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3041,7 +3041,7 @@ func (c *Client) FreezeWithBody(ctx context.Context, account Account, params *Fr
 
 // Freeze Freeze an account
 //
-// Needs the scope admin. Debits and holds are rejected; credits are accepted.
+// Needs the scope admin, and a key that covers the account and all assets. Debits and holds are rejected; credits are accepted.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -3060,7 +3060,7 @@ func (c *Client) Freeze(ctx context.Context, account Account, params *FreezePara
 
 // UnfreezeWithBody Unfreeze an account
 //
-// Needs the scope admin. Debits are accepted again.
+// Needs the scope admin, and a key that covers the account and all assets. Debits are accepted again.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3079,7 +3079,7 @@ func (c *Client) UnfreezeWithBody(ctx context.Context, account Account, params *
 
 // Unfreeze Unfreeze an account
 //
-// Needs the scope admin. Debits are accepted again.
+// Needs the scope admin, and a key that covers the account and all assets. Debits are accepted again.
 //
 // Takes a body of the `application/json` content type.
 //
