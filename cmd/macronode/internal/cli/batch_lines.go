@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/client"
+	"macronode/adapters/client/wire"
 	"macronode/cmd/internal/jsonerror"
 )
 
@@ -198,9 +199,23 @@ func (i *batchLine) setCells(heads, cells []string) (err error) {
 	return i.validate()
 }
 
-// validate returns an error unless the operation is valid.
+// validate returns an error unless the operation is known and takes effect at most once for ever, also after the node
+// has removed its idempotency key: a debit has a nonce, an issue a ref, and a hold ends once.
 func (i *batchLine) validate() error {
-	if !i.Op.Valid() {
+	switch i.Op {
+	case wire.ItemOpIssue:
+		if i.Ref == "" {
+			return errors.New("ref: is missing: an issue without one takes effect again when the node has removed its idempotency key")
+		}
+	case wire.ItemOpTransfer, wire.ItemOpBurn, wire.ItemOpHold:
+		if i.Nonce < 1 {
+			return fmt.Errorf("nonce: must be the next nonce of the debited account, at least 1, not %d", i.Nonce)
+		}
+	case wire.ItemOpCapture, wire.ItemOpRelease:
+		if i.HoldID == "" {
+			return errors.New("hold_id: is missing")
+		}
+	default:
 		return fmt.Errorf("op: %q must be issue, transfer, burn, hold, capture or release", string(i.Op))
 	}
 	return nil

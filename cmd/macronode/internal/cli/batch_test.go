@@ -20,8 +20,8 @@ func writeTemp(t *testing.T, name, text string) string {
 }
 
 const (
-	five     = `{"op":"issue","to":"ann","asset":"EUR","amount_minor":"5"}` + "\n"
-	six      = `{"op":"issue","to":"bob","asset":"EUR","amount_minor":"6"}` + "\n"
+	five     = `{"op":"issue","to":"ann","asset":"EUR","amount_minor":"5","ref":"five"}` + "\n"
+	six      = `{"op":"issue","to":"bob","asset":"EUR","amount_minor":"6","ref":"six"}` + "\n"
 	rcpt     = `{"txid":"tx_1","op":"issue","to":"ann","asset":"EUR","amount_minor":"5","seq":1}`
 	good     = `{"status":200,"receipt":` + rcpt + `}`
 	bad      = `{"status":409,"problem":{"code":"ref_used","detail":"Used.","status":409}}`
@@ -117,7 +117,7 @@ func TestBatchRerunIsReplayed(t *testing.T) {
 // A batch ends where it would exceed the limit of the node.
 func TestBatchSizeLimit(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat(`{"op":"issue","to":"`+strings.Repeat("a", 2000)+`","asset":"EUR","amount_minor":"5"}`+"\n", 600)
+	long := strings.Repeat(`{"op":"issue","to":"`+strings.Repeat("a", 2000)+`","asset":"EUR","amount_minor":"5","ref":"r"}`+"\n", 600)
 	p, d := newPeer(t, `400 {"code":"bad_request","detail":"."}`), newTestConsole()
 	Run([]string{"wallet", "batch", writeTemp(t, "f", long), "--key", "k", "--size", "1000", "--url", p.URL, "--api-key", "s"}, d.Console)
 	if n := len(p.requests()[0]); n > 1<<20 || n < 1<<20-3000 {
@@ -168,10 +168,18 @@ func TestInvalidFileIsNotSent(t *testing.T) {
 		"op,amount_minor,to, amount_minor\n": `line 1: the column "amount_minor" occurs twice`,
 		"op,to\nissue," + strings.Repeat("a", 70_000) + "\n": "line 2: the line is longer than 65536 bytes",
 		"op,to\nissue,\"" + strings.Repeat("a\n", 40_000):    "line 2: the line is longer than 65536 bytes",
-		"op,to\n\nissue,ann\nburn,\"a\"b\n":                  "line 4: extraneous or missing \" in quoted-field",
+		"op,to,ref\n\nissue,ann,r\nburn,\"a\"b\n":            "line 4: extraneous or missing \" in quoted-field",
 		"op,nonce\ntransfer,one\n":                           `line 2: nonce: invalid value "one"`,
 		"to\nann\n":                                          `line 2: op: "" must be issue, transfer, burn, hold, capture or release`,
 		"op,expires_at\nhold,soon\n":                         `line 2: expires_at: invalid value "soon"`,
+		// What does not make it take effect once for ever.
+		five + `{"op":"issue","to":"ann","nonce":1}`:    "line 2: ref: is missing: an issue without one takes effect again when the node has removed its idempotency key",
+		"op,to,ref\nissue,ann,r-1\nissue,ann,\n":        "line 3: ref: is missing: an issue without one takes effect again when the node has removed its idempotency key",
+		five + `{"op":"transfer","from":"a","ref":"r"}`: "line 2: nonce: must be the next nonce of the debited account, at least 1, not 0",
+		five + `{"op":"burn","from":"a","nonce":-1}`:    "line 2: nonce: must be the next nonce of the debited account, at least 1, not -1",
+		five + `{"op":"hold","from":"a"}`:               "line 2: nonce: must be the next nonce of the debited account, at least 1, not 0",
+		five + `{"op":"capture","to":"b"}`:              "line 2: hold_id: is missing",
+		five + `{"op":"release","ref":"r"}`:             "line 2: hold_id: is missing",
 	} {
 		p, d := newPeer(t, both), newTestConsole()
 		path := writeTemp(t, "f", text)
@@ -193,19 +201,6 @@ func TestInvalidFileIsNotSent(t *testing.T) {
 		if d.err.String() != "macronode: "+want+"\n" || code != 2 {
 			t.Errorf("%s: %d %s", flags, code, &d.err)
 		}
-	}
-}
-
-// The results file has the outcome of each line.
-func TestResultsFile(t *testing.T) {
-	t.Parallel()
-	path := writeTemp(t, "results", "an older one")
-	p, d := newPeer(t, half), newTestConsole()
-	Run([]string{"wallet", "batch", writeTemp(t, "f", five+six), "--key", "k", "--results", path, "--url", p.URL, "--api-key", "s"}, d.Console)
-	got, err := os.ReadFile(path)
-	want := `{"line":1,"receipt":` + rcpt + "}\n" + `{"line":2,"problem":{"code":"ref_used","detail":"Used.","status":409}}` + "\n"
-	if err != nil || string(got) != want {
-		t.Errorf("%v\n%swant\n%s", err, got, want)
 	}
 }
 

@@ -36,7 +36,10 @@ func TestUnreadableRecordIsReported(t *testing.T) {
 		return string(out)
 	}
 	first := issue("damaged-account")
-	lines := bytes.Repeat(fmt.Appendf(nil, `{"op":"issue","to":"ann","asset":"EUR/2","amount_minor":"1","memo":%q}`+"\n", strings.Repeat("m", 200)), 4000)
+	var lines []byte
+	for n := range 4000 {
+		lines = fmt.Appendf(lines, `{"op":"issue","to":"ann","asset":"EUR/2","amount_minor":"1","ref":"r-%d","memo":%q}`+"\n", n, strings.Repeat("m", 200))
+	}
 	batch := filepath.Join(t.TempDir(), "batch.ndjson")
 	if err := os.WriteFile(batch, lines, 0o600); err != nil {
 		t.Fatal(err)
