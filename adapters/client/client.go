@@ -45,7 +45,15 @@ type Options struct {
 	MaxResponseBytes  int64         // of a response
 	TLS               *tls.Config
 	Proxy             func(*http.Request) (*url.URL, error) // nil: no proxy, whatever the environment contains
+	Executed          func(Execution)                       // is called when the node has answered a write with success; nil: nothing is called
 	Environment       Environment
+}
+
+// An Execution is a write that the node has executed, in this call or in an earlier one with the same idempotency key.
+type Execution struct {
+	Method, Path   string
+	IdempotencyKey string // empty: the operation has none
+	Response       []byte
 }
 
 // Environment replaces clock and randomness, for tests.

@@ -102,6 +102,9 @@ func (c *Client) attempt(ctx context.Context, q request, limit time.Duration) (a
 	a.status, got.status = resp.StatusCode, resp.StatusCode
 	got.replayed = resp.Header.Get("Idempotency-Replayed") == "true"
 	if got.status >= 200 && got.status < 300 {
+		if q.effect != noEffect && c.options.Executed != nil {
+			c.options.Executed(Execution{Method: resp.Request.Method, Path: resp.Request.URL.Path, IdempotencyKey: q.key, Response: got.body})
+		}
 		return a, got, nil
 	}
 	p, ok := ParseProblem(got.body)

@@ -22,9 +22,9 @@ type batchRunner struct {
 	*Console
 	v            *batchCmd
 	node         *client.Client
-	results      io.Writer // nil: no results file
-	total        int       // 0: unknown
-	lastProgress time.Time // when a line of progress was printed last
+	results      *resultsFile // nil: none
+	total        int          // 0: unknown
+	lastProgress time.Time    // when a line of progress was printed last
 	batchSummary
 }
 
@@ -56,13 +56,12 @@ func (v *batchCmd) Run(c *Console) error {
 	defer from.Close() //nolint:errcheck // it was only read
 	p := &batchRunner{Console: c, v: v, total: total}
 	if v.Results != "" {
-		f, err := os.OpenFile(v.Results, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return exit.Unable(fmt.Errorf("--results: %w", err))
+		if p.results, err = v.openResults(c, from); err != nil {
+			return err
 		}
-		defer f.Close() //nolint:errcheck // every write was checked
-		p.results = f
+		defer p.results.file.Close() //nolint:errcheck // every write was checked
 	}
+	c.executions.again = "run the same command again, which applies each line once"
 	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
 		p.node = k
 		return p.finish(p.run(ctx, from))
@@ -133,7 +132,7 @@ func (p *batchRunner) send(ctx context.Context, n int, all []batchLine) error {
 	p.Lines += len(all)
 	b, err := p.node.Batch(ctx, o, client.WithIdempotencyKey(p.v.key(n)))
 	if err == nil {
-		err = p.recordResults(all, b)
+		err = p.recordResults(n, all, b)
 	} else {
 		err = p.stopError(n, all, err)
 	}
@@ -141,49 +140,47 @@ func (p *batchRunner) send(ctx context.Context, n int, all []batchLine) error {
 	return err
 }
 
-// recordResults records the result of each line of a batch.
-func (p *batchRunner) recordResults(all []batchLine, b *client.Batch) error {
+// recordResults counts the results of the n-th batch, and writes them to the outputs. All are counted, also if one cannot
+// be written.
+func (p *batchRunner) recordResults(n int, all []batchLine, b *client.Batch) error {
 	if b.Replayed {
 		p.Replayed += len(all)
 	}
-	for i := range all {
-		r := client.Result{}
-		if b.Receipts != nil {
-			r.Receipt = b.Receipts[i]
+	results := b.Results
+	for _, r := range b.Receipts {
+		results = append(results, client.Result{Receipt: r})
+	}
+	for _, r := range results {
+		if r.Receipt != nil {
+			p.Done++
 		} else {
-			r = b.Results[i]
+			p.Refused++
 		}
-		if err := p.recordResult(all[i].line, r); err != nil {
+	}
+	if p.results != nil {
+		if err := p.results.begin(b.Replayed); err != nil {
+			return fmt.Errorf("--results: %w", err)
+		}
+	}
+	for i, r := range results {
+		if err := p.writeResult(&resultLine{all[i].line, p.v.key(n), r.Receipt, r.Problem}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *batchRunner) recordResult(n int, r client.Result) error {
-	if r.Receipt != nil {
-		p.Done++
-	} else {
-		p.Refused++
-		if err := p.printRejection(n, r.Problem); err != nil {
-			return err
-		}
+func (p *batchRunner) writeResult(l *resultLine) (err error) {
+	if l.Receipt == nil {
+		err = p.printRejection(l.Line, l.Problem)
 	}
 	if p.results == nil {
-		return nil
+		return err
 	}
-	text, err := line(struct {
-		Line    int             `json:"line"`
-		Receipt *client.Receipt `json:"receipt,omitzero"`
-		Problem *client.Problem `json:"problem,omitzero"`
-	}{n, r.Receipt, r.Problem})
-	if err == nil {
-		_, err = p.results.Write(append(text, '\n'))
+	if failed := p.results.write(l); failed != nil {
+		err = errors.Join(err, fmt.Errorf("--results: %w", failed))
 	}
-	if err != nil {
-		return fmt.Errorf("--results: %w", err)
-	}
-	return nil
+	return err
 }
 
 // printRejection prints a rejected line.
@@ -209,11 +206,9 @@ func (p *batchRunner) stopError(n int, all []batchLine, err error) error {
 	problem := new(client.Problem)
 	if errors.As(err, &problem) && problem.Index != nil && *problem.Index < len(all) {
 		p.Refused, p.Unsent = p.Refused+1, p.Unsent+len(all)-1
-		if err := p.printRejection(all[*problem.Index].line, problem); err != nil {
-			return err
-		}
-		return fmt.Errorf("%w: %s were not applied, because line %d was rejected: correct it and send the file from line %d on with another --key",
-			errStopped, where, all[*problem.Index].line, all[0].line)
+		return errors.Join(p.printRejection(all[*problem.Index].line, problem),
+			fmt.Errorf("%w: %s were not applied, because line %d was rejected: correct it and send the file from line %d on with another --key",
+				errStopped, where, all[*problem.Index].line, all[0].line))
 	}
 	p.Unsent += len(all)
 	if errors.Is(err, client.IdempotencyConflict) {
@@ -228,10 +223,14 @@ func (p *batchRunner) finish(err error) error {
 	if p.total > 0 {
 		p.Unsent, p.Lines = p.Unsent+p.total-p.Lines, p.total
 	}
+	failed := error(nil)
 	if p.tree.JSON {
-		err = errors.Join(err, p.printJSON(p.batchSummary))
+		failed = p.printJSON(p.batchSummary)
 	} else {
-		err = errors.Join(err, p.printLine("%s", p.batchSummary.text()))
+		failed = p.printLine("%s", p.batchSummary.text())
+	}
+	if failed != nil {
+		err = errors.Join(err, fmt.Errorf("%w; %s", failed, p.batchSummary.text()))
 	}
 	if err == nil && p.Refused > 0 {
 		err = fmt.Errorf("%d of %d lines were rejected", p.Refused, p.Lines)

@@ -63,7 +63,8 @@ func (c nodeAccess) newClient(r clientFlags) (*client.Client, error) {
 
 // clientOptions returns the options for the node that r names.
 func (c nodeAccess) clientOptions(r clientFlags) client.Options {
-	o := client.Options{MaxAttempts: -1, AttemptTimeout: attemptTimeout, RetryTimeout: r.Timeout, Environment: client.Environment{Now: c.now, Sleep: c.sleep, Rand: c.random, NewIdempotencyKey: c.newKey}}
+	o := client.Options{MaxAttempts: -1, AttemptTimeout: attemptTimeout, RetryTimeout: r.Timeout, Executed: c.addExecution,
+		Environment: client.Environment{Now: c.now, Sleep: c.sleep, Rand: c.random, NewIdempotencyKey: c.newKey}}
 	if r.URL != "" {
 		o.Proxy = http.ProxyFromEnvironment
 	}
@@ -174,6 +175,9 @@ func (c nodeAccess) callAdmin(ctx context.Context, is nodedir.Run, method, path 
 	}
 	if err != nil {
 		return t, fmt.Errorf("the node does not answer: %w", err)
+	}
+	if method != http.MethodGet && t.ok() {
+		c.addExecution(client.Execution{Method: method, Path: q.URL.Path})
 	}
 	return t, nil
 }

@@ -37,15 +37,18 @@ type Console struct {
 
 	tree       *tree // the parsed command line
 	logsInJSON bool  // errors are logged as JSON
+	executions executions
+	outputErr  error // why output could not be written
 }
 
 // Run executes a command line and returns the exit code. --help ends the process.
 func Run(args []string, c *Console) int {
-	output := &countingWriter{Writer: c.out}
+	c.executions, c.outputErr = executions{}, nil
+	output := c.output(c.out)
 	c.out = output
 	defer func() { c.out = output.Writer }()
 	c.tree = new(tree)
-	err := c.execute(args)
+	err := c.lostOutput(c.execute(args))
 	c.logsInJSON = c.logsJSON(args)
 	code := c.reportError(err)
 	if err != nil && output.n == 0 && (c.tree.JSON || slices.Contains(args, "--json")) {
@@ -69,17 +72,6 @@ func (c *Console) execute(args []string) error {
 		return new(versionCmd).Run(c)
 	}
 	return command.Run(c)
-}
-
-// countingWriter counts the bytes written to it.
-type countingWriter struct {
-	io.Writer
-	n int
-}
-
-func (w *countingWriter) Write(p []byte) (int, error) {
-	w.n += len(p)
-	return w.Writer.Write(p)
 }
 
 // reportError prints an error on standard error, one sentence a line, and returns the exit code.

@@ -56,9 +56,9 @@ a line.
 | exit code | means |
 |---|---|
 | %d | done |
-| %d | rejected or failed: nothing was changed |
+| %d | rejected or failed: nothing was changed, or only what the output lists |
 | %d | wrong usage or configuration, or the node cannot start |
-| %d | the outcome is unknown: retry with the printed key |
+| %d | the outcome is unknown, or a write took effect but its output could not be written: retry with the printed key |
 
 A command that moves money retries with one idempotency key until it has a response or its time limit has passed. It
 waits as long as the node asks for, plus a random part of 50 ms, doubling to 1 s.

@@ -57,12 +57,20 @@ func (v *createKeyCmd) Run(c *Console) error {
 			text, err = keyCommands{c.node()}.credentialsText(ctx, v.clientFlags, k.WithKey(made.Key))
 		}
 		if err = errors.Join(err, keep(text)); err != nil {
-			return fmt.Errorf("the key %s was created but could not be saved: revoke it: %w", made.ID, err)
+			if v.Out != "" {
+				err = errors.Join(err, os.Remove(v.Out))
+			}
+			return exit.New(exit.CodeUnknown, fmt.Errorf("the key %s was created but could not be saved: revoke it: %w", made.ID, err))
 		}
 		if v.S3 && v.Out == "" {
-			return c.printLine("%s", strings.TrimSuffix(text, "\n"))
+			err = c.printLine("%s", strings.TrimSuffix(text, "\n"))
+		} else {
+			err = keyCommands{c.node()}.printNewKey(made, v.Out)
 		}
-		return keyCommands{c.node()}.printNewKey(made, v.Out)
+		if err != nil && v.Out == "" {
+			err = fmt.Errorf("the key %s was created but could not be printed: revoke it: %w", made.ID, err)
+		}
+		return err
 	})
 }
 

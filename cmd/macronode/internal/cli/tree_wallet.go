@@ -120,11 +120,11 @@ type (
 
 	batchCmd struct {
 		File    string `arg:"" placeholder:"FILE" help:"File with the operations, NDJSON or CSV; - is standard input."`
-		Key     string `required:"" placeholder:"PREFIX" help:"Prefix of the idempotency keys. The same file with the same prefix takes effect once."`
+		Key     string `required:"" placeholder:"PREFIX" help:"Prefix of the idempotency keys. The same file with the same prefix takes effect once; within wallet.idempotency.ttl, a repeated run returns the first results."`
 		Atomic  bool   `help:"Apply each batch as a whole or not at all, and stop at the first that fails."`
 		Size    int    `default:"500" placeholder:"N" help:"Lines in a batch, at most 1000. Keep it the same for every run of one file."`
 		Format  string `default:"auto" enum:"auto,ndjson,csv" help:"Format of the file: ndjson, csv, or auto to detect it."`
-		Results string `placeholder:"FILE" help:"File for the receipt or problem of each line, as NDJSON."`
+		Results string `placeholder:"FILE" help:"New file for the receipt or problem of each line, as NDJSON, or the one of an earlier run with the same prefix."`
 		clientFlags
 	}
 

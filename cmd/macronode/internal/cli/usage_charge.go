@@ -59,6 +59,7 @@ func (v *chargeUsageCmd) Run(c *Console) error {
 	if err != nil {
 		return err
 	}
+	c.executions.again = "run the same command again, which makes no charge twice"
 	return v.withBilling(c, func(ctx context.Context, b *billing) error {
 		switch sealed, err := b.sealedTo(ctx); {
 		case err != nil:

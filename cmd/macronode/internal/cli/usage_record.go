@@ -59,7 +59,7 @@ func (v *recordUsageCmd) Run(c *Console) error {
 		events = usageEvents(bar.reader(from))
 	}
 	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
-		r.node = k
+		r.node, c.executions.again = k, r.again+", each event counts once"
 		return r.end(r.record(ctx, events))
 	})
 }

@@ -133,13 +133,15 @@ func (c walletCommands) sendOrder(r clientFlags, key string, wait bool, prepare 
 		if key == "" {
 			key = c.newKey()
 		}
+		retry := "retry with --key " + quote(key) + o.retryFlags
+		c.executions.again = retry + ", which takes effect once"
 		how := []client.RequestOption{client.WithIdempotencyKey(key)}
 		if wait {
 			how = append(how, client.UntilNext())
 		}
 		got, err := o.send(ctx, k, how)
 		if u := new(client.UnknownOutcome); errors.As(err, &u) {
-			return exit.New(exit.CodeUnknown, &unknownOutcome{u.Err, key, o.nonce, "--key " + quote(key) + o.retryFlags})
+			return exit.New(exit.CodeUnknown, &unknownOutcome{u.Err, key, o.nonce, retry})
 		}
 		if err != nil {
 			return err
@@ -150,14 +152,14 @@ func (c walletCommands) sendOrder(r clientFlags, key string, wait bool, prepare 
 
 // An unknownOutcome has the flags that repeat the request, which finds out its outcome.
 type unknownOutcome struct {
-	err        error
-	key        string
-	nonce      int64
-	retryFlags string
+	err   error
+	key   string
+	nonce int64
+	retry string // the flags that repeat it
 }
 
 func (d *unknownOutcome) Error() string {
-	return fmt.Sprintf("outcome unknown (%v): retry with %s", d.err, d.retryFlags)
+	return fmt.Sprintf("outcome unknown (%v): %s", d.err, d.retry)
 }
 
 func (d *unknownOutcome) Unwrap() error { return d.err }
