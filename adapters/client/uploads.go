@@ -80,17 +80,29 @@ func (c *Client) CancelUpload(ctx context.Context, address, bucket, id string) e
 
 // SendUpload sends what an upload lacks, in parts, and completes it. After a broken connection, or while the node does
 // not answer, it asks the node for the offset and goes on there, for as long as Options.RetryTimeout since the last
-// progress. at is called with the offset that was reached; it becomes lower if bytes are sent again.
+// progress. at is called with the offset that was reached; it becomes lower if bytes are sent again. After ErrUnknown, a part may
+// have been stored, and with the last one the object: GetUpload, or StatObject, finds it out.
 func (c *Client) SendUpload(ctx context.Context, u *ObjectUpload, size uint64, content io.ReaderAt, at func(offset uint64)) (*StoredObject, error) {
 	_, offset, err := parseUpload(u.Raw)
 	if err != nil {
 		return nil, err
 	}
 	s := &sender{Client: c, upload: u, offset: offset, size: size, content: content, at: at}
+	o, tries, err := s.sendAll(ctx)
+	if err != nil && s.inDoubt {
+		return nil, &UnknownOutcome{Attempts: tries, Err: err}
+	}
+	return o, err
+}
+
+// sendAll sends parts until the upload is complete, or attempts or time are used up.
+func (s *sender) sendAll(ctx context.Context) (o *StoredObject, tries int, err error) {
+	c := s.Client
 	began := c.options.Environment.Now()
 	for n := 0; ; n++ {
 		before := s.offset
 		o, after, err := s.send(ctx)
+		tries++
 		if err == nil && o == nil {
 			n, began = -1, c.options.Environment.Now()
 			continue
@@ -102,18 +114,18 @@ func (c *Client) SendUpload(ctx context.Context, u *ObjectUpload, size uint64, c
 			case state == nil && s.upload.Complete:
 				o, err = s.stored(), nil
 			case state != nil && !canRetryPart(state): // there is no such upload
-				return nil, err
+				return nil, tries, err
 			}
 		}
 		if err == nil {
-			return o, nil
+			return o, tries, nil
 		}
 		if s.offset > before {
 			n, began, retry = 0, c.options.Environment.Now(), true
 		}
 		wait := retryDelay(n, after, c.options.Environment.Rand())
 		if !retry || n+1 == c.options.MaxAttempts || !c.hasTimeFor(ctx, began, wait) || c.options.Environment.Sleep(ctx, wait) != nil {
-			return nil, err
+			return nil, tries, err
 		}
 	}
 }
@@ -141,6 +153,7 @@ type sender struct {
 	size    uint64 // of the content
 	content io.ReaderAt
 	at      func(uint64)
+	inDoubt bool // a part was sent that may have been stored, and nothing since then says whether it was
 }
 
 // send sends one part. It returns the object if the part was the last one.
@@ -167,10 +180,14 @@ func (s *sender) send(ctx context.Context) (o *StoredObject, after time.Duration
 		return r, err
 	}}
 	a, got, err := s.attempt(ctx, q, maxTransfer)
-	switch own := body.stop(); {
-	case own != nil:
+	if own := body.stop(); own != nil {
 		return nil, 0, own
-	case err != nil:
+	}
+	_, s.inDoubt = decideRetry(a, s.inDoubt, false)
+	if errors.Is(err, DigestMismatch) { // of the whole, so no earlier attempt has stored it
+		s.inDoubt = false
+	}
+	if err != nil {
 		return nil, a.after, err
 	}
 	s.offset += n
@@ -195,7 +212,8 @@ func (s *sender) resync(ctx context.Context) error {
 	}
 	u, offset, err := parseUpload(got.body)
 	if err == nil {
-		s.upload, s.offset = u, offset
+		isLast := s.size-s.offset <= PartSize
+		s.upload, s.offset, s.inDoubt = u, offset, s.inDoubt && isLast // the last part may complete the upload yet
 	}
 	return err
 }

@@ -93,6 +93,8 @@ func TestUploadGoesOn(t *testing.T) {
 			_, _ = fmt.Fprint(w, `{"code":"digest_mismatch","retryable":false}`)
 			return true
 		}, 0, len(content), client.DigestMismatch},
+		"a part is lost, and the next one rejected":        {thenForbidden(2, cut), 0, 3 * client.PartSize, client.Forbidden},
+		"the last part is lost, and the next one rejected": {thenForbidden(3, cut), 0, len(content) + len(content)%client.PartSize, client.ErrUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := &uploadNode{content: bytes.Clone(content[:c.begin]), fault: c.fault}
@@ -109,13 +111,28 @@ func TestUploadGoesOn(t *testing.T) {
 			}
 			reached := uint64(0)
 			_, err = k.SendUpload(t.Context(), u, uint64(len(content)), bytes.NewReader(content), func(offset uint64) { reached = offset })
-			if !errors.Is(err, c.want) || c.want == nil && (!n.complete || !bytes.Equal(n.content, content) || reached != uint64(len(content))) {
+			if !errors.Is(err, c.want) || errors.Is(err, client.ErrUnknown) != (c.want == client.ErrUnknown) || c.want == nil && (!n.complete || !bytes.Equal(n.content, content) || reached != uint64(len(content))) {
 				t.Errorf("%v, complete %v, %d bytes, reached %d", err, n.complete, len(n.content), reached)
 			}
 			if n.received != c.received {
 				t.Errorf("%d bytes were sent, want %d", n.received, c.received)
 			}
 		})
+	}
+}
+
+// thenForbidden cuts the n-th part, and rejects all later ones.
+func thenForbidden(first int, cut func(http.ResponseWriter, func())) func(n int, w http.ResponseWriter, keep func()) bool {
+	return func(n int, w http.ResponseWriter, keep func()) bool {
+		switch {
+		case n == first:
+			cut(w, keep)
+		case n > first:
+			w.WriteHeader(403)
+			_, _ = fmt.Fprint(w, `{"code":"forbidden","retryable":false}`)
+			return true
+		}
+		return false
 	}
 }
 

@@ -199,8 +199,7 @@ func (p *batchRunner) printRejection(n int, why *client.Problem) error {
 func (p *batchRunner) stopError(n int, all []batchLine, err error) error {
 	if errors.Is(err, client.ErrUnknown) {
 		p.Unknown += len(all)
-		return exit.New(exit.CodeUnknown, fmt.Errorf("lines %d to %d: outcome unknown (%w): run the same command again",
-			all[0].line, all[len(all)-1].line, errors.Unwrap(err)))
+		return fmt.Errorf("lines %d to %d: %w", all[0].line, all[len(all)-1].line, askAgain(err, "run the same command again"))
 	}
 	where := fmt.Sprintf("lines %d to %d", all[0].line, all[len(all)-1].line)
 	problem := new(client.Problem)

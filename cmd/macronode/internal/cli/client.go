@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"macronode/adapters/client"
@@ -132,6 +134,14 @@ func (c nodeAccess) withClient(r clientFlags, ask func(context.Context, *client.
 	return ask(ctx, k)
 }
 
+// askAgain adds to an unknown outcome what finds it out. Other errors stay as they are.
+func askAgain(err error, how string) error {
+	if u, ok := errors.AsType[*client.UnknownOutcome](err); ok {
+		return exit.New(exit.CodeUnknown, fmt.Errorf("outcome unknown (%w): %s", u.Err, how))
+	}
+	return err
+}
+
 // adminResponse is a response of the admin listener.
 type adminResponse struct {
 	status int
@@ -140,7 +150,8 @@ type adminResponse struct {
 
 func (t adminResponse) ok() bool { return t.status >= 200 && t.status < 300 }
 
-// callAdmin sends one request to the admin listener of a node, with the token of its directory.
+// callAdmin sends one request to the admin listener of a node, with the token of its directory. A request that may have changed
+// something and has no response has an unknown outcome.
 func (c nodeAccess) callAdmin(ctx context.Context, is nodedir.Run, method, path string, limit time.Duration) (t adminResponse, err error) {
 	if is.Listen.Admin == "" {
 		return t, fmt.Errorf("the node (process %d) is starting: its admin listener is not up yet", is.PID)
@@ -161,6 +172,8 @@ func (c nodeAccess) callAdmin(ctx context.Context, is nodedir.Run, method, path 
 	if err != nil {
 		return t, err
 	}
+	var sent atomic.Bool
+	q = q.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}))
 	q.Host = "localhost" // the listener may have the address of all interfaces, which is no name of a node
 	q.Header.Set("Authorization", "Bearer "+is.Token)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -173,18 +186,25 @@ func (c nodeAccess) callAdmin(ctx context.Context, is nodedir.Run, method, path 
 		t.status = resp.StatusCode
 		t.body, err = io.ReadAll(io.LimitReader(resp.Body, maxAdminResponse))
 	}
-	if err != nil {
-		return t, fmt.Errorf("the node does not answer: %w", err)
+	if err == nil {
+		if method != http.MethodGet && t.ok() {
+			c.addExecution(client.Execution{Method: method, Path: q.URL.Path})
+		}
+		return t, nil
 	}
-	if method != http.MethodGet && t.ok() {
-		c.addExecution(client.Execution{Method: method, Path: q.URL.Path})
+	err = fmt.Errorf("the node does not answer: %w", err)
+	if sent.Load() && method != http.MethodGet {
+		err = &client.UnknownOutcome{Attempts: 1, Err: err}
 	}
-	return t, nil
+	return t, err
 }
 
 // problem returns the error of an unexpected response.
 func (t adminResponse) problem() error {
 	if p, ok := client.ParseProblem(t.body); ok {
+		if p.Code == client.OutcomeUnknown {
+			return &client.UnknownOutcome{Attempts: 1, Err: p}
+		}
 		return p
 	}
 	return fmt.Errorf("%w: %d %s", client.ErrWrongNode, t.status, http.StatusText(t.status))

@@ -87,8 +87,16 @@ func (c *Console) reportError(err error) (code int) {
 		}
 		fmt.Fprintf(c.err, "macronode: %s\n", line) //nolint:errcheck // there is no other output
 	}
+	return exitCode(err)
+}
+
+// exitCode returns the exit code of an error. If the outcome of a request is unknown, that decides, whatever else has failed.
+func exitCode(err error) int {
 	var e *exit.Error
-	if errors.As(err, &e) {
+	switch coded := errors.As(err, &e); {
+	case errors.Is(err, client.ErrUnknown):
+		return exit.CodeUnknown
+	case coded:
 		return e.Code
 	}
 	return exit.CodeFailed
@@ -137,11 +145,11 @@ func jsonFailure(err error) any {
 	if errors.As(err, &d) {
 		return d
 	}
-	outcome, e, p := "failed", new(exit.Error), new(client.Problem)
-	switch {
-	case errors.As(err, &e) && e.Code == exit.CodeUnable:
+	outcome, p := "failed", new(client.Problem)
+	switch code := exitCode(err); {
+	case code == exit.CodeUnable:
 		outcome = "unable"
-	case errors.As(err, &e) && e.Code == exit.CodeUnknown:
+	case code == exit.CodeUnknown:
 		outcome = "unknown"
 	case errors.As(err, &p):
 		return p

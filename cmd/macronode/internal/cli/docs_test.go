@@ -49,7 +49,7 @@ Standard output has what was asked for, as text or, with `+"`--json`"+`, as JSON
 thing that is wrong, progress, and the log of the node. Nothing is coloured, so `+"`NO_COLOR`"+` has nothing to change.
 
 With `+"`--json`"+` failures are JSON too, where nothing else was printed: a refusal is the problem (RFC 9457) as the node
-said it; an unknown outcome is `+"`{\"outcome\": \"unknown\", \"idempotency_key\": …, \"nonce\": …}`"+`, as far as it has
+said it; an unknown outcome is `+"`{\"outcome\": \"unknown\", \"idempotency_key\": …, \"nonce\": …, \"detail\": …}`"+`, as far as it has
 them; all else is `+"`{\"outcome\": \"failed\" | \"unable\", \"detail\": …}`"+`, by exit code. What lists things prints an object
 a line.
 
@@ -58,7 +58,7 @@ a line.
 | %d | done |
 | %d | rejected or failed: nothing was changed, or only what the output lists |
 | %d | wrong usage or configuration, or the node cannot start |
-| %d | the outcome is unknown, or a write took effect but its output could not be written: retry with the printed key |
+| %d | the outcome is unknown, or a write took effect but its output could not be written: repeat the command, with the key and nonce that it has printed, if any |
 
 A command that moves money retries with one idempotency key until it has a response or its time limit has passed. It
 waits as long as the node asks for, plus a random part of 50 ms, doubling to 1 s.

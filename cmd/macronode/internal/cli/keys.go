@@ -42,11 +42,8 @@ func (v *createKeyCmd) Run(c *Console) error {
 			}
 		}
 		made, err := k.CreateKey(ctx, o)
-		if errors.Is(err, client.ErrUnknown) {
-			err = exit.New(exit.CodeUnknown, fmt.Errorf("outcome unknown (%w): macronode keys list shows a key of this name if it was created; "+
-				"its secret is lost: revoke it", errors.Unwrap(err)))
-		}
 		if err != nil {
+			err = askAgain(err, "macronode keys list shows a key of this name if it was created; its secret is lost: revoke it")
 			if v.Out != "" {
 				err = errors.Join(err, keep(""), os.Remove(v.Out))
 			}
@@ -113,11 +110,8 @@ func (v *listKeysCmd) Run(c *Console) error {
 func (v *revokeKeyCmd) Run(c *Console) error {
 	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
 		ended, err := k.RevokeKey(ctx, v.ID)
-		if errors.Is(err, client.ErrUnknown) {
-			return exit.New(exit.CodeUnknown, fmt.Errorf("outcome unknown (%w): retry the revocation", errors.Unwrap(err)))
-		}
 		if err != nil {
-			return err
+			return askAgain(err, "retry the revocation")
 		}
 		if c.tree.JSON {
 			return c.printLine("%s", ended.Raw)

@@ -75,7 +75,7 @@ func readOnce(r io.Reader) client.Content {
 func (c *Console) printStored(o *client.StoredObject, err error) error {
 	switch {
 	case err != nil:
-		return err
+		return askAgain(err, "repeat the command")
 	case c.tree.JSON:
 		return c.printLine("%s", o.Raw)
 	}
@@ -173,7 +173,7 @@ func (v *removeObjectCmd) Run(c *Console) error {
 		for _, address := range v.Address {
 			o, err := k.DeleteObject(ctx, address, v.Bucket)
 			if err != nil {
-				return fmt.Errorf("%s: %w", address, err)
+				return fmt.Errorf("%s: %w", address, askAgain(err, "repeat the command from this address on; not_found then means that it is deleted"))
 			}
 			if c.tree.JSON {
 				err = c.printLine("%s", o.Raw)

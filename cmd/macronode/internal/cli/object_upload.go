@@ -40,16 +40,23 @@ func (v *putObjectCmd) resume(ctx context.Context, c *Console, k *client.Client,
 	bar.End()
 	switch {
 	case errors.Is(err, client.DigestMismatch):
-		return nil, errors.Join(fmt.Errorf("the file changed while it was sent: %w", err), k.CancelUpload(ctx, address, v.Bucket, u.UploadID), state.remove())
+		canceled := k.CancelUpload(ctx, address, v.Bucket, u.UploadID)
+		if errors.Is(canceled, client.ErrUnknown) { // the upload ends by itself, and the object is not stored for certain
+			canceled = nil
+		}
+		return nil, errors.Join(fmt.Errorf("the file changed while it was sent: %w", err), canceled, state.remove())
 	case errors.Is(err, client.NotFound):
 		return nil, errors.Join(fmt.Errorf("the upload has ended, repeat the command to begin again: %w", err), state.remove())
+	case errors.Is(err, client.ErrUnknown):
+		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%w (repeat the command to go on where it ended)", err)
 	}
 	if o.Raw, err = json.Marshal(resumedObject{o.StoredObject, strconv.FormatUint(resumed, 10)}); err != nil {
 		return nil, err
 	}
-	return o, state.remove()
+	_ = state.remove() // the object is stored, and a completed upload is not continued
+	return o, nil
 }
 
 // findUpload returns the upload that an earlier command began, or begins one.

@@ -121,7 +121,7 @@ func TestUploadOutlivesKills(t *testing.T) {
 		return part != 2
 	}
 	out, code, sent := f.put(file, state)
-	if code == 0 || !strings.Contains(out, "repeat the command") || sent != 2*client.PartSize || states() != 1 {
+	if code != 3 || !strings.Contains(out, "repeat the command") || sent != 2*client.PartSize || states() != 1 {
 		t.Fatalf("exit code %d, %d bytes sent, %d states\n%s", code, sent, states(), out)
 	}
 

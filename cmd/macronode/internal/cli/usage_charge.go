@@ -260,7 +260,7 @@ func (g *charger) transfer(ctx context.Context, l *chargeLine) error {
 			l.State, l.Txid = "charged", r.Txid
 			return nil
 		case errors.Is(err, client.ErrUnknown):
-			return exit.New(exit.CodeUnknown, fmt.Errorf("slice %d of %s: outcome unknown (%w): run the same command again", l.Seq, l.Dimension, errors.Unwrap(err)))
+			return fmt.Errorf("slice %d of %s: %w", l.Seq, l.Dimension, askAgain(err, "run the same command again"))
 		case errors.Is(err, client.RefUsed): // by another run of this command
 			return g.lookUp(ctx, l)
 		case errors.Is(err, client.NonceConflict):

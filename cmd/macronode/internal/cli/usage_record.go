@@ -154,7 +154,7 @@ func (r *usageRecorder) record(ctx context.Context, events iter.Seq2[client.Usag
 	batch := make([]client.UsageEvent, 0, client.MaxUsageEvents)
 	for e, err := range events {
 		if err != nil {
-			return exit.Unable(errors.Join(r.send(ctx, batch), err))
+			return errors.Join(r.send(ctx, batch), exit.Unable(err))
 		}
 		if batch = append(batch, e); len(batch) == cap(batch) {
 			if err := r.send(ctx, batch); err != nil {
@@ -171,7 +171,7 @@ func (r *usageRecorder) send(ctx context.Context, batch []client.UsageEvent) err
 	r.sum.Recorded, r.sum.Duplicate, r.sum.Late = r.sum.Recorded+n.Recorded, r.sum.Duplicate+n.Duplicate, r.sum.Late+n.Late
 	switch p := new(client.Problem); {
 	case errors.Is(err, client.ErrUnknown):
-		return exit.New(exit.CodeUnknown, fmt.Errorf("outcome unknown (%w): %s; each event counts once", errors.Unwrap(err), r.again))
+		return askAgain(err, r.again+"; each event counts once")
 	case errors.As(err, &p):
 		r.sum.Problem = p
 		if p.Index != nil && *p.Index < len(batch) {

@@ -6,12 +6,12 @@ const (
 	CodeDone    = 0
 	CodeFailed  = 1 // it was rejected, it failed, or it does not exist
 	CodeUnable  = 2 // nothing was tried: wrong command line or configuration, or the node cannot start
-	CodeUnknown = 3 // the outcome is unknown, or a write took effect and its output was lost: ask again with the same idempotency key
+	CodeUnknown = 3 // the outcome is unknown, or a write took effect and its output was lost: repeat the command, with the same idempotency key if it has one
 )
 
 // Help describes the codes in the help text.
 const Help = `Exit codes: 0 done; 1 refused or failed; 2 wrong usage or configuration, or the node cannot start; ` +
-	`3 the outcome is not known, or a write took effect and its output could not be written: ask again with the same key.`
+	`3 the outcome is not known, or a write took effect and its output could not be written: repeat the command, with the printed key if there is one.`
 
 // Error is an error with its exit code.
 type Error struct {
