@@ -144,6 +144,7 @@ func TestFaults(t *testing.T) {
 			w.Header().Set("Content-Range", "bytes 5-65535/65536")
 			w.WriteHeader(206)
 		}), text: "another range"},
+		{name: "a body without a range", fault: times(99, "GET", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }), text: "another range"},
 		{name: "a wrong key", fault: times(99, "GET", status(403, "SignatureDoesNotMatch")), is: os.ErrPermission, text: "status 403, SignatureDoesNotMatch"},
 		{name: "a missing bucket", fault: times(99, "GET", status(404, "NoSuchBucket")), text: "status 404, NoSuchBucket"},
 		{name: "a file that is removed while it is read", fault: times(99, "GET", status(404, "NoSuchKey")), is: os.ErrNotExist},
