@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 
 	"macronode/adapters/fs"
@@ -27,6 +28,7 @@ type directory struct {
 	reserved []Reserved
 	disk     disker
 	lock     *fs.Held // nil: not locked, or the file system cannot lock
+	is       atomic.Pointer[os.FileInfo]
 }
 
 // open creates and locks the directory. It returns ErrDirectory if it is not free. If it was replaced since then, it is locked anew.
@@ -44,6 +46,11 @@ func (d *directory) open() error {
 	if err := d.checkReserved(); err != nil {
 		return err
 	}
+	is, err := os.Stat(d.path)
+	if err != nil {
+		return err
+	}
+	d.is.Store(&is)
 	lock, err := d.disk.lock(at, d.holder)
 	switch {
 	case errors.Is(err, fs.ErrHeld):
@@ -86,6 +93,17 @@ func (d *directory) close() error {
 	err := d.lock.Close()
 	d.lock = nil
 	return err
+}
+
+// Directory returns the identity of the directory of a file sink, as its last attempt or claim has found it; nil: there was none yet, or
+// the sink is of another kind. It reads no disk, which may hang. Unlike the lock, it is there for a sink that fails.
+func Directory(s Sink) os.FileInfo {
+	if f, ok := s.(*fileSink); ok {
+		if is := f.dir.is.Load(); is != nil {
+			return *is
+		}
+	}
+	return nil
 }
 
 // Claim locks the directory of a file sink for this process, until the sink is closed. It returns ErrDirectory if the directory is

@@ -130,6 +130,33 @@ func TestSinksAreReloaded(t *testing.T) {
 	}
 }
 
+// TestLinkToTheDirectoryOfAFailingSink: a sink whose directory lacks its files fails, and has no lock. A reload with another sink whose
+// directory is a link to that one is rejected, as a start would be.
+func TestLinkToTheDirectoryOfAFailingSink(t *testing.T) {
+	t.Parallel()
+	r, dir := newReceiver(t), t.TempDir()
+	out, link := filepath.Join(dir, "out"), filepath.Join(dir, "link")
+	testkit.Must(t, os.Mkdir(out, 0o700))
+	testkit.Must(t, os.Symlink(out, link))
+	c := startWithFile(t, sinksText(httpSink("app", r.URL, "")))
+	n := &exportsNode{process: c.process, t: t}
+	n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0)
+	testkit.Until(func() bool {
+		left := n.sink().Pending
+		return len(r.positions("movements/default")) == 1 && left != nil && *left == 0
+	})
+	if is, status := c.reload(sinksText(fileSink("app", out))); status != http.StatusOK || !is.Last.Applied {
+		t.Fatalf("%d %+v", status, is.Last)
+	}
+	n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0)
+	<-n.log.Await("has no file of the stream")
+	is, status := c.reload(sinksText(fileSink("app", out), fileSink("t", link)))
+	if status == http.StatusOK || is.Last.Applied || !strings.Contains(strings.Join(is.Last.Why, "\n"), link+" is "+out+", that of sink app") {
+		t.Errorf("%d %+v", status, is.Last)
+	}
+	n.end()
+}
+
 // TestChangedSinkWaitsForOldOne: after a reload, the old receiver gets only what is being delivered, and the new one gets nothing before
 // that has ended.
 func TestChangedSinkWaitsForOldOne(t *testing.T) {

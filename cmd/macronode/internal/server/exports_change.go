@@ -2,9 +2,12 @@ package server
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"reflect"
 	"slices"
 
+	"macronode/adapters/export"
 	"macronode/cmd/macronode/internal/settings"
 )
 
@@ -35,7 +38,8 @@ func (e *exports) newChange(sinks []settings.Sink) (c sinkChange, err error) {
 }
 
 // prepare is newChange for a running node. It locks the directories of new file sinks, but for one that a sink has now, or that one of
-// before an earlier change has still: that one is locked when the sink has ended. If a directory is not free, it fails.
+// before an earlier change has still: that one is locked when the sink has ended. If a directory is not free, or is that of another
+// sink, it fails.
 func (e *exports) prepare(sinks []settings.Sink) (c sinkChange, err error) {
 	if c, err = e.newChange(sinks); err != nil {
 		return c, err
@@ -44,7 +48,37 @@ func (e *exports) prepare(sinks []settings.Sink) (c sinkChange, err error) {
 	have := slices.Concat(e.sinks(), slices.DeleteFunc(slices.Clone(e.leaving), (*exporter).hasEnded))
 	e.mu.Unlock()
 	free := slices.DeleteFunc(slices.Clone(c.added), func(at *exporter) bool { return slices.ContainsFunc(have, at.followsDir) })
-	return c, claimAll(free, c.added)
+	if err := claimAll(free, c.added); err != nil {
+		return c, err
+	}
+	if err := c.checkApart(have); err != nil {
+		return c, errors.Join(err, closeAll(c.added))
+	}
+	return c, nil
+}
+
+// checkApart fails if a new file sink leads to the directory of another one, as the next start would. The lock does not show it: a sink
+// that fails may have none.
+func (c *sinkChange) checkApart(have []*exporter) error {
+	directory := func(at *exporter) os.FileInfo {
+		is := export.Directory(at.sink)
+		for _, old := range have {
+			if is == nil && at.followsDir(old) {
+				is = export.Directory(old.sink)
+			}
+		}
+		return is
+	}
+	for _, at := range c.added {
+		for _, other := range c.next {
+			is, its := directory(at), directory(other)
+			if at != other && is != nil && its != nil && os.SameFile(is, its) {
+				return fmt.Errorf("the directory of sink %s cannot be used: %w: %s is %s, that of sink %s", at.settings.Name, export.ErrDirectory,
+					at.settings.Dir, other.settings.Dir, other.settings.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // follows reports whether e begins only when another exporter has ended: it has the same lanes, or the same directory.
