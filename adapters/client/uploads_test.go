@@ -111,7 +111,7 @@ func TestUploadGoesOn(t *testing.T) {
 			}
 			reached := uint64(0)
 			_, err = k.SendUpload(t.Context(), u, uint64(len(content)), bytes.NewReader(content), func(offset uint64) { reached = offset })
-			if !errors.Is(err, c.want) || errors.Is(err, client.ErrUnknown) != (c.want == client.ErrUnknown) || c.want == nil && (!n.complete || !bytes.Equal(n.content, content) || reached != uint64(len(content))) {
+			if !errors.Is(err, c.want) || errors.Is(err, client.ErrUnknown) != errors.Is(c.want, client.ErrUnknown) || c.want == nil && (!n.complete || !bytes.Equal(n.content, content) || reached != uint64(len(content))) {
 				t.Errorf("%v, complete %v, %d bytes, reached %d", err, n.complete, len(n.content), reached)
 			}
 			if n.received != c.received {
