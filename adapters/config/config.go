@@ -122,7 +122,7 @@ type Limits struct {
 	TenantAssets   int          `key:"tenant_assets" default:"0" min:"0" max:"1000000" change:"restart" doc:"Maximum assets of one tenant. 0: it leaves room in wallet.limits.assets."`
 	TenantHolds    int          `key:"tenant_holds" default:"0" min:"0" max:"100000000" change:"restart" doc:"Maximum active holds of one tenant. 0: it leaves room in wallet.limits.holds."`
 	Amount         types.Amount `key:"max_amount" default:"100000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one operation, in minor units."`
-	Day            types.Amount `key:"max_daily_debit" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one asset that can leave one account in a UTC day, in minor units."`
+	Day            types.Amount `key:"max_daily_debit" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one asset that can leave one account in a UTC day, in minor units. What is held of the account counts as well, until its hold ends. So this limit never rejects a capture."`
 	IssueDay       types.Amount `key:"max_daily_issue" default:"=wallet.limits.max_daily_debit" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Maximum amount of one asset that can be issued in a UTC day, in minor units."`
 }
 

@@ -211,7 +211,7 @@ var Limits = []Limit{
 	{"wallet.limits.tenant_assets", "assets of one tenant; an operation that needs one more is rejected. Without it, a tenant leaves room for others", []string{"core/wallet/ledger.Ledger.checkRoom"}, "core/wallet/ledger/testdata/tenants"},
 	{"wallet.limits.tenant_holds", "active holds of one tenant; an operation that needs one more is rejected. Without it, a tenant leaves room for others", []string{"core/wallet/ledger.Ledger.checkRoom"}, "core/wallet/ledger/testdata/holds"},
 	{"wallet.limits.max_amount", "amount of one operation; a larger amount is rejected", []string{"core/wallet/ledger.Ledger.Decide"}, "core/wallet/ledger/testdata/ceilings"},
-	{"wallet.limits.max_daily_debit", "amount of one asset that leaves one account in a UTC day; an operation that exceeds it is rejected", []string{"core/wallet/ledger.Ledger.debit"}, "core/wallet/ledger/testdata/ceilings"},
+	{"wallet.limits.max_daily_debit", "amount of one asset that leaves one account in a UTC day, and that is held; a transfer, a burn or a hold that exceeds it is rejected, a capture never", []string{"core/wallet/ledger.Ledger.leftToday"}, "core/wallet/ledger/testdata/holds"},
 	{"wallet.limits.max_daily_issue", "amount of one asset issued in a UTC day; an operation that exceeds it is rejected", []string{"core/wallet/ledger.Ledger.debit"}, "core/wallet/ledger/testdata/ceilings"},
 
 	{"wallet.idempotency.ttl", "time that an idempotency key is kept; after this time the key can be used again, and it is removed later", []string{"core/idempotency.Window.isLive"}, "core/idempotency/testdata/window"},

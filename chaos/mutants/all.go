@@ -66,6 +66,9 @@ func held() []Mutant {
 		one("undo of a batch keeps the holdings", "a batch is atomic", "core/wallet/ledger/ledger.go", "l.holdings.Undo()", "l.holdings.Commit()", ledger, transcripts, sim),
 		one("undo reverts changes in the wrong order", "a batch is atomic", "core/table/table.go", "for i := len(t.undoLog) - 1; i >= 0; i-- {", "for i := range t.undoLog {", table, ledger),
 		one("free place is given twice", "T3", "core/table/pool.go", "place, p.free = p.free[n-1], p.free[:n-1]", "place = p.free[n-1]", table, ledger),
+		one("hold is not limited by the day", "what left today and what is held are at most the limit", decide, "left, isLeft := l.limits.MaxDailyDebit.Sub(held)", "left, isLeft := l.limits.MaxDailyDebit, true", ledgerModel, "./core/wallet/ledger TestHoldsTranscript$", steps),
+		one("capture is limited by the day", "a capture is never above the daily limit", decide, "s.from.day, noLimit())", "s.from.day, l.limits.MaxDailyDebit)", "./core/wallet/ledger TestLoweredLimitRejectsNoCapture$", "./core/wallet/ledger TestReplayIgnoresDailyLimit$"),
+		one("expired hold limits what may be debited", "arrears are paid up to the daily limit", "core/wallet/ledger/ledger.go", "_, held, _ := l.Balance(at, t, account, asset)", "held := v.held", "./core/wallet/ledger TestLoweredLimitRejectsNoCapture$", "./core/wallet/ledger TestMatchesModel$"),
 		one("loaded accounts are not frozen", "a loaded state equals the dumped one", "core/wallet/ledger/dump.go", "a.frozen = frozen == 1", "", ledger, sim),
 	}
 }

@@ -231,9 +231,10 @@ func (w *World) crowded(op event.Op) bool {
 	return w.audit.model.Accounts() >= limits().Ledger.TenantAccounts
 }
 
-// spent returns the debits of an account today.
+// spent returns what the daily limit of an account counts: its debits today, and what is held.
 func (w *World) spent(c *client) uint64 {
-	return w.audit.model.Left(meaning.Op{At: w.audit.at, Tenant: c.tenant, Kind: "burn", From: c.account, Asset: "EUR/2"}).Uint64()
+	debited := w.audit.model.Left(meaning.Op{At: w.audit.at, Tenant: c.tenant, Kind: "burn", From: c.account, Asset: "EUR/2"})
+	return debited.Uint64() + w.audit.model.Kept(0, c.tenant, c.account, "EUR/2").Uint64()
 }
 
 // fresh returns the index of the last hold without a request to end it, with a beneficiary if the

@@ -71,7 +71,7 @@ func (g Cell) refuser() []event.Op {
 	case event.BadExpiry:
 		return []event.Op{event.Hold}
 	case event.DailyLimitExceeded:
-		return []event.Op{event.Issue, event.Transfer, event.Burn}
+		return []event.Op{event.Issue, event.Transfer, event.Burn, event.Hold}
 	case event.CapacityExceeded:
 		return []event.Op{event.Issue, event.Transfer, event.Hold}
 	case event.AccountFrozen:

@@ -30,7 +30,8 @@ var nevers = []never{
 	{"the operation has no amount", func(c Cell) bool {
 		return c.Op != event.Batch && c.Op > event.Capture && (c.Class == Large || c.Outcome == event.AmountLimitExceeded)
 	}},
-	{"no debit and no issue", outcomes(event.DailyLimitExceeded).of(event.Hold, event.Release, event.Freeze, event.Unfreeze)},
+	{"no debit, no hold and no issue", outcomes(event.DailyLimitExceeded).of(event.Release, event.Freeze, event.Unfreeze)},
+	{"its hold was within the limit of each day", outcomes(event.DailyLimitExceeded).of(event.Capture)},
 	{"the operation needs no room", outcomes(event.CapacityExceeded).of(event.Burn, event.Release)},
 	{"no debit of the available balance", outcomes(event.InsufficientFunds).of(event.Issue, event.Capture, event.Release, event.Freeze, event.Unfreeze)},
 	{"no capture", outcomes(event.HoldAmountExceeded).but(event.Capture, event.Batch)},
@@ -66,7 +67,7 @@ var nevers = []never{
 		return c.Class == Other && c.Outcome == event.None && (c.Op == event.Capture || c.Op == event.Release)
 	}},
 	{"the stored outcome comes first", func(c Cell) bool {
-		return (c.Class == Again || c.Class == Other) && c.Op == event.Capture && (c.Outcome == event.DailyLimitExceeded || c.Outcome == event.CapacityExceeded)
+		return (c.Class == Again || c.Class == Other) && c.Op == event.Capture && c.Outcome == event.CapacityExceeded
 	}},
 	{"its rows exist", func(c Cell) bool {
 		return (c.Class == Again || c.Class == Other) && c.Outcome == event.CapacityExceeded && (c.Op == event.Issue || c.Op == event.Freeze || c.Op == event.Unfreeze)

@@ -61,6 +61,7 @@ func (b *prepaidBooks) available(at types.Time, asset string) *big.Int {
 func (b *prepaidBooks) debitLimit(at types.Time, asset string) *big.Int {
 	l := limits().Ledger
 	n := new(big.Int).Sub(number(l.MaxDailyDebit), b.money.Left(moneymodel.Op{At: at, Tenant: usageTenant, Kind: "transfer", From: prepaidPayer, Asset: asset}))
+	n.Sub(n, b.money.Kept(at, usageTenant, prepaidPayer, asset))
 	if most := number(l.MaxAmount); most.Cmp(n) < 0 {
 		return most
 	}

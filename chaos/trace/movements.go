@@ -40,6 +40,9 @@ func (m *money) moves(at types.Position, r *record.Record) error {
 		if p.has.Less(p.held) {
 			return broken("Covered", "%v: %v held of %v", at, p.held, p.has)
 		}
+		if err := m.reserves(at, r, &p); err != nil {
+			return err
+		}
 		m.accountState[of] = p
 	}
 	if r.Kind == record.Posted || r.Kind == record.HoldCaptured {
@@ -94,6 +97,9 @@ func (m *money) pays(at types.Position, r *record.Record, of holding) error {
 		if err := m.spends(at, r, &p.today, m.perDay[0]); err != nil {
 			return err
 		}
+		if err := m.reserves(at, r, &p); err != nil {
+			return err
+		}
 		m.accountState[of] = p
 		s.there, _ = s.there.Sub(r.Amount)
 	}
@@ -121,6 +127,18 @@ func (m *money) pays(at types.Position, r *record.Record, of holding) error {
 		return broken("Conservation", "%v: %v there, %v burned, %v issued", at, s.there, s.burned, s.issued)
 	}
 	m.supply[a] = s
+	return nil
+}
+
+// reserves is the daily limit of an account: what left today and what is held are at most the limit. So no capture exceeds it.
+func (m *money) reserves(at types.Position, r *record.Record, p *accountState) error {
+	var today types.Amount
+	if p.today.day == m.at/clockDay {
+		today = p.today.sum
+	}
+	if sum, fits := today.Add(p.held); !fits || m.perDay[0].Less(sum) {
+		return broken("DayCeiling", "%v, a %v: %v left today and %v held, of %v", at, r.Op, today, p.held, m.perDay[0])
+	}
 	return nil
 }
 

@@ -24,7 +24,7 @@ const boss types.KeyID = 7
 func config() node.Config {
 	l := state.Limits{
 		Ledger: ledger.Limits{Accounts: 6, Holdings: 8, Assets: 3, Tenants: 2, TenantAccounts: 6, TenantHoldings: 8, TenantAssets: 3, Holds: 6, TenantHolds: 6, MaxBatchItems: 4,
-			MaxAmount: types.MinorUnits(40), MaxDailyDebit: types.MinorUnits(200), MaxDailyIssue: types.MinorUnits(4000)},
+			MaxAmount: types.MinorUnits(40), MaxDailyDebit: types.MinorUnits(20), MaxDailyIssue: types.MinorUnits(4000)},
 		Idempotency: idempotency.Limits{Keys: 24, PerTenant: 24, Tenants: 2, TTL: 20 * time.Second, MinRetention: time.Second},
 		Keys:        8,
 	}

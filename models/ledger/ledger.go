@@ -177,12 +177,9 @@ func (s *State) isBeneficiary(o Op) bool {
 
 // poor returns why the amount is not available or too large.
 func (s *State) poor(b *book, o Op) string {
-	today, ceiling := sum(b.left[o.leaves()], o.Amount), s.limits.Day
-	if o.Kind == "issue" {
-		ceiling = s.limits.IssueDay
-	}
+	today, held := sum(b.left[o.leaves()], o.Amount), s.Kept(0, o.Tenant, o.From, o.Asset)
 	free := sum(b.holdings[holding{o.From, o.Asset}])
-	free.Sub(free, s.Kept(0, o.Tenant, o.From, o.Asset))
+	free.Sub(free, held)
 	switch {
 	case o.Kind == "issue" && sum(b.issued[o.Asset], o.Amount).Cmp(s.limits.Supply) > 0:
 		return "supply"
@@ -190,10 +187,23 @@ func (s *State) poor(b *book, o Op) string {
 		return "funds"
 	case o.Kind == "capture" && s.holds[o.Hold].amount.Cmp(o.Amount) < 0:
 		return "over hold"
-	case o.debits() && today.Cmp(ceiling) > 0:
+	case o.Kind == "issue" && today.Cmp(s.limits.IssueDay) > 0, o.pays() && today.Add(today, held).Cmp(s.limits.Day) > 0:
 		return "day"
 	}
 	return ""
+}
+
+// DebitLimit returns the largest amount that the limits of amounts let one operation debit an account.
+func (s *State) DebitLimit(at types.Time, t types.Tenant, account, asset string) *big.Int {
+	used := sum(s.Left(Op{At: at, Tenant: t, Kind: "burn", From: account, Asset: asset}), s.Kept(at, t, account, asset))
+	left := new(big.Int).Sub(s.limits.Day, used)
+	switch {
+	case left.Sign() < 0:
+		return new(big.Int)
+	case s.limits.Amount.Cmp(left) < 0:
+		return s.limits.Amount
+	}
+	return left
 }
 
 // full reports whether a row limit, of the node or of the tenant, rejects the operation.

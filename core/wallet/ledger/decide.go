@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/share"
@@ -169,6 +171,9 @@ func (l *Ledger) debit(at types.Time, r *record.Record, s *commandRows) event.Pr
 		if s.from.available().Less(r.Amount) {
 			return event.InsufficientFunds
 		}
+		if l.leftToday(at, &s.from, s.from.held).Less(r.Amount) {
+			return event.DailyLimitExceeded
+		}
 	case event.Capture:
 		if s.hold.amount.Less(r.Amount) {
 			return event.HoldAmountExceeded
@@ -185,7 +190,20 @@ func (l *Ledger) debit(at types.Time, r *record.Record, s *commandRows) event.Pr
 	rest, enough := s.from.balance.Sub(r.Amount)
 	types.Assert(enough, "M6: has less than is available")
 	r.FromBalance = rest
-	return addToDay(at, r, s.from.debitedToday, s.from.day, l.limits.MaxDailyDebit)
+	return addToDay(at, r, s.from.debitedToday, s.from.day, noLimit()) // a capture was checked as a hold
+}
+
+// leftToday returns what the daily limit leaves of a holding to debit or to hold. What is held counts as if it were debited today, so that
+// each capture is within the limit.
+func (l *Ledger) leftToday(at types.Time, v *holding, held types.Amount) types.Amount {
+	left, isLeft := l.limits.MaxDailyDebit.Sub(held)
+	if isLeft && v.day == at.Day() {
+		left, isLeft = left.Sub(v.debitedToday)
+	}
+	if !isLeft { // the limit was lowered
+		return types.Amount{}
+	}
+	return left
 }
 
 // setHeld computes the held amount after a hold was opened or ended.
@@ -200,6 +218,9 @@ func (s *commandRows) setHeld(r *record.Record) {
 	}
 	types.Assert(whole, "M6: holds another sum than its holds")
 }
+
+// noLimit returns the largest amount.
+func noLimit() types.Amount { return types.Amount{Hi: math.MaxUint64, Lo: math.MaxUint64} }
 
 // addToDay adds the amount to the total of the day.
 func addToDay(at types.Time, r *record.Record, spent types.Amount, day uint32, ceiling types.Amount) event.Problem {

@@ -390,6 +390,70 @@ func TestFitsNeedsRoomForHold(t *testing.T) {
 	}
 }
 
+// TestLoweredLimitRejectsNoCapture: a limit that is lowered at a restart, below what is held, rejects new debits and holds, but no capture: not on
+// that day, nor on a later one.
+func TestLoweredLimitRejectsNoCapture(t *testing.T) {
+	most := types.MaxSupply()
+	l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: 2, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1, TenantHolds: 2,
+		MaxAmount: most, MaxDailyDebit: types.MinorUnits(100), MaxDailyIssue: most}, 1)
+	moves(&l, 1, event.Issue, "", "ann", "EUR", 1000)
+	moves(&l, 1, event.Transfer, "ann", "bob", "EUR", 10)
+	end := types.Time(types.MaxHoldDuration.Milliseconds())
+	openHold(t, &l, types.TxID{1}, "ann", 60, 2, end)
+	openHold(t, &l, types.TxID{2}, "ann", 20, 3, end)
+	left := func(at types.Time) types.Amount { return l.DebitLimit(at, 1, named("ann").ID, named("EUR").ID) }
+	if got := left(0); got != types.MinorUnits(10) {
+		t.Errorf("%v may be debited, want 10", got)
+	}
+	if got := left(end); got != types.MinorUnits(100) {
+		t.Errorf("%v may be debited after the holds, want 100", got)
+	}
+	l.limits.MaxDailyDebit = types.MinorUnits(5)
+	const day = types.Time(24 * 60 * 60 * 1000)
+	for at, id := range map[types.Time]types.TxID{0: {1}, day: {2}} {
+		if got := left(at); !got.IsZero() {
+			t.Errorf("at %d, %v may be debited", at, got)
+		}
+		for _, op := range []event.Op{event.Transfer, event.Burn, event.Hold} {
+			r := record.Record{Op: op, Tenant: 1, From: named("ann"), To: named("bob"), Asset: named("EUR"), Amount: types.MinorUnits(1), Nonce: 4, ExpiresAt: at + 1}
+			if why := l.Decide(at, &r); why != event.DailyLimitExceeded {
+				t.Errorf("at %d: %v: %v", at, op, why)
+			}
+		}
+		h, _ := l.Hold(id)
+		r := record.Record{Op: event.Capture, Tenant: 1, From: named("ann"), To: named("bob"), Asset: named("EUR"), Amount: h.Amount, Hold: id}
+		why := l.Decide(at, &r)
+		if why != event.None {
+			t.Errorf("at %d: the capture of %v: %v", at, h.Amount, why)
+			continue
+		}
+		if err := l.CheckReplay(&r); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestReplayIgnoresDailyLimit: a record of an earlier version, whose limit did not count what was held, replays as it did.
+func TestReplayIgnoresDailyLimit(t *testing.T) {
+	l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: 2, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1, TenantHolds: 2,
+		MaxAmount: types.MaxSupply(), MaxDailyDebit: types.MinorUnits(10), MaxDailyIssue: types.MaxSupply()}, 1)
+	moves(&l, 1, event.Issue, "", "ann", "EUR", 100)
+	hold := record.Record{Kind: record.HoldOpened, Op: event.Hold, Tenant: 1, From: named("ann"), Asset: named("EUR"), Amount: types.MinorUnits(50), Nonce: 1, ExpiresAt: 9,
+		Seq: 2, HeldBalance: types.MinorUnits(50)}
+	sent := record.Record{Kind: record.Posted, Op: event.Transfer, Tenant: 1, From: named("ann"), To: named("bob"), Asset: named("EUR"), Amount: types.MinorUnits(10), Nonce: 2,
+		Seq: 3, FromBalance: types.MinorUnits(90), ToBalance: types.MinorUnits(10), DebitedToday: types.MinorUnits(10)}
+	for _, r := range []*record.Record{&hold, &sent} {
+		if err := l.CheckReplay(r); err != nil {
+			t.Fatal(err)
+		}
+		l.Apply(0, types.TxID{1}, r)
+	}
+	capture := record.Record{Op: event.Capture, Tenant: 1, From: named("ann"), To: named("bob"), Asset: named("EUR"), Amount: types.MinorUnits(50), Hold: types.TxID{1}}
+	if why := l.Decide(1, &capture); why != event.None || capture.DebitedToday != types.MinorUnits(60) {
+		t.Errorf("captured: %v, %v today", why, capture.DebitedToday)
+	}
+}
+
 // TestFittingRecordsApplyWithoutPanic: a record that fits but does not follow is applied without
 // a panic.
 func TestFittingRecordsApplyWithoutPanic(t *testing.T) {

@@ -24,7 +24,7 @@ type Limits struct {
 	TenantAssets, TenantHolds           int
 	MaxBatchItems                       int          // of one atomic batch; 0: types.MaxItems
 	MaxAmount                           types.Amount // of one operation
-	MaxDailyDebit                       types.Amount // debits of one account and asset in a UTC day
+	MaxDailyDebit                       types.Amount // debits of one account and asset in a UTC day, and what is held of them
 	MaxDailyIssue                       types.Amount // issues of one asset in a UTC day
 }
 
@@ -146,18 +146,14 @@ func (l *Ledger) Balance(now types.Time, t types.Tenant, account, asset types.Na
 // DebitLimit returns the largest amount of an asset that the limits of amounts let one operation debit an account. It may be more than
 // the account has.
 func (l *Ledger) DebitLimit(at types.Time, t types.Tenant, account, asset types.NameHash) types.Amount {
-	var debited types.Amount
+	var v holding
 	accountAt, isAccount := l.accounts.Find(nameKey{t, account})
 	if assetAt, isAsset := l.assets.Find(nameKey{t, asset}); isAccount && isAsset {
-		if v, _ := l.holdings.Get(holdingKey{accountAt, assetAt}); v.day == at.Day() {
-			debited = v.debitedToday
-		}
+		v, _ = l.holdings.Get(holdingKey{accountAt, assetAt})
 	}
-	left, isLeft := l.limits.MaxDailyDebit.Sub(debited)
-	switch {
-	case !isLeft: // the limit was lowered
-		return types.Amount{}
-	case l.limits.MaxAmount.Less(left):
+	_, held, _ := l.Balance(at, t, account, asset) // without expired holds
+	left := l.leftToday(at, &v, held)
+	if l.limits.MaxAmount.Less(left) {
 		return l.limits.MaxAmount
 	}
 	return left

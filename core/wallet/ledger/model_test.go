@@ -393,6 +393,9 @@ func (w *walk) compareAccount(t types.Tenant, account, asset string) {
 	if whole(got).Cmp(want) != 0 || whole(held).Cmp(kept) != 0 || next != after {
 		w.Fatalf("tenant %d: %s has %v %s, %v held, and nonce %d; the model has %v, %v and %d", t, account, got, asset, held, next, want, kept, after)
 	}
+	if got, want := w.live.DebitLimit(w.at, t, id, digest.Name([]byte(asset))), w.model.DebitLimit(w.at, t, account, asset); whole(got).Cmp(want) != 0 {
+		w.Fatalf("tenant %d: %v %s of %s may be debited at once, the model has %v", t, got, asset, account, want)
+	}
 	_, _, due := w.model.Over(w.at, t, account)
 	if w.live.Frozen(t, id) != w.model.Frozen(t, account) || w.live.HasExpiredHold(w.at, t, id) != due {
 		w.Fatalf("tenant %d: %s is frozen: %v, the model has %v", t, account, w.live.Frozen(t, id), w.model.Frozen(t, account))
