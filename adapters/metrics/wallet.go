@@ -71,7 +71,7 @@ func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration
 
 // Refused counts a problem if it rejected the request before any work.
 func (w *Wallet) Refused(f types.Facet, p event.Problem) {
-	if c := w.rejected[f][p]; c != nil {
+	if c := w.rejected[f][p.General()]; c != nil {
 		c.Inc()
 	}
 }

@@ -19,6 +19,8 @@ func grants() []Mutant {
 		one("patterns are checked for the first item only", "each item of a batch is covered", file, "for _, item := range in.Each {", "for i, item := range in.Each {\n\t\tif i > 0 {\n\t\t\tbreak\n\t\t}", transcript, model, batches),
 		one("credited account is checked for a debit", "the debited account must be covered", file, "item.AuthorizedAccount().Text", "item.To.Text", transcript, model, matrix),
 		one("debited account is checked for a capture", "the credited account must be covered", "core/event/request.go", "if r.Op == Issue || r.Op == Capture {", "if r.Op == Issue {", transcript, model, matrix),
+		one("ref of a charge is not reserved", "no key of an account can use up the ref of a charge", file, "return c.accounts.CoversAll() || !types.IsChargeRef(item.Ref.Text)", "return true", transcript, model, matrix, transcripts),
+		alone("both problems have one code", one("reserved ref is reported as a missing grant", "a rejection names its cause", "core/node/request.go", "why == event.Forbidden && n.state.Keys.RejectsRef(in)", "why == event.Unauthorized && n.state.Keys.RejectsRef(in)", transcripts)),
 		one("asset patterns are not checked", "assets by pattern", file, "types.Covers(&c.assets, item.Asset.Text))", "true)", transcript, model, matrix),
 		one("account or asset pattern is enough", "accounts and assets", file, "return types.Covers(&c.accounts, item.AuthorizedAccount().Text) &&", "return types.Covers(&c.accounts, item.AuthorizedAccount().Text) ||", transcript, model, matrix),
 		one("asset patterns without account patterns are ignored", "K3", file, "return !c.accounts.CoversAll() || !c.assets.CoversAll()", "return !c.accounts.CoversAll()", model, matrix),

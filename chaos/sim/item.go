@@ -106,6 +106,9 @@ func (c *client) ref(w *World, r *event.Item, aims bool) {
 		c.refs++
 	}
 	r.Ref.Text = c.named()
+	if c.caller != boss.ID && c.tenant == boss.Tenant && (!c.aims || w.goal.wants(event.Forbidden)) && w.c.Choose("ref/reserved", 3) == 1 {
+		r.Ref.Text = append([]byte("usage:"), r.Ref.Text...)
+	}
 }
 
 // named returns the last ref of c.

@@ -368,7 +368,7 @@ var probes = [...]Probe{
 	{"", "recorded batched"}, {"", "recorded hold_opened"}, {"", "recorded hold_captured"}, {"", "recorded hold_released"}, {"", "recorded hold_expired"},
 	{"", "recorded freeze_changed"}, {"", "recorded key_created"}, {"", "recorded key_revoked"}, {"", "recorded keys_forgotten"},
 	{"", "keys are forgotten in a step that decides"}, {"", "a hold of a frozen account lapses"},
-	{"", "key created"}, {"", "key revoked"}, {"", "a key is revoked while its request waits"}, {"", "index lost"}, {"", "replayed of the index"},
+	{"", "key created"}, {"", "key revoked"}, {"", "a reserved ref is refused"}, {"", "a key is revoked while its request waits"}, {"", "index lost"}, {"", "replayed of the index"},
 	{"", "clock moved"}, {"", "snapshot written"}, {"", "began behind a snapshot"},
 }
 

@@ -71,7 +71,7 @@ func (w *World) reply(r event.Reply) {
 		return
 	case event.Busy, event.Unavailable, event.InProgress, event.IdempotencyCapacity:
 		return // it retries under the same key
-	case event.Forbidden, event.Unauthorized:
+	case event.Forbidden, event.RefReserved, event.Unauthorized:
 		c.forbidden(w, r)
 	case event.IdempotencyConflict:
 		if !w.testified.otherwise(c.number, c.want) {
@@ -99,8 +99,9 @@ func (c *client) forbidden(w *World, r event.Reply) {
 	case c.tenant != boss.Tenant:
 		c.want = nil
 	case c.caller != boss.ID:
+		w.note(r.Problem == event.RefReserved, "a reserved ref is refused")
 		c.caller, c.want = boss.ID, nil
-	case w.fol.Bootstrapped() && r.After > 2:
+	case r.Problem == event.RefReserved, w.fol.Bootstrapped() && r.After > 2:
 		w.fail("forbidden", "forbidden to the boss: %+v", r)
 	}
 }

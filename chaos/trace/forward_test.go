@@ -206,6 +206,7 @@ func ungranted() map[string]illegal {
 	revoked := map[types.KeyID]bool{}
 	acknowledged := map[types.Ticket]types.KeyID{}
 	ended := map[types.KeyID]bool{}
+	limited := map[types.KeyID]bool{}
 	edited := func(rule string, change func(*record.Record) bool) illegal {
 		return illegal{rule, func(_, _ *trace.View, s *trace.Step) bool { return edit(s, change) }}
 	}
@@ -234,6 +235,18 @@ func ungranted() map[string]illegal {
 		"a key that an unknown key created":       edited("GrantWithin", created(func(r *record.Record) { r.Caller = 999 })),
 		"a record of an unknown key":              edited("GrantCovers", by(func(r *record.Record) { r.Caller = 999 })),
 		"a record of another tenant":              edited("GrantCovers", by(func(r *record.Record) { r.Tenant = 2 })),
+		"a ref of charges, by a key that is limited to accounts": {"GrantCovers", func(_, _ *trace.View, s *trace.Step) bool {
+			if in, ok := s.In.(*event.CreateKey); ok && !in.Key.Accounts.CoversAll() {
+				limited[in.Key.ID] = true
+			}
+			return isA[*event.Request](s) && edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Posted && limited[r.Caller]
+				if ok {
+					r.Ref = types.Name{Text: []byte("usage:1:2")}
+				}
+				return ok
+			})
+		}},
 		"a record of a revoked key": {"GrantCovers", func(_, _ *trace.View, s *trace.Step) bool {
 			if in, ok := s.In.(*event.RevokeKey); ok && len(s.Frame) > 0 {
 				revoked[in.Key] = true

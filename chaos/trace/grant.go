@@ -167,6 +167,8 @@ func uncovered(k *grant, at types.Time, r *record.Record) string {
 		return "it does not cover account " + string(account.Text)
 	case !covers(k.Assets.String(), string(r.Asset.Text)):
 		return "it does not cover asset " + string(r.Asset.Text)
+	case k.Accounts.String() != "" && strings.HasPrefix(string(r.Ref.Text), "usage:"):
+		return "it is limited to accounts, and the ref is reserved: " + string(r.Ref.Text)
 	}
 	return ""
 }

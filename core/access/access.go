@@ -64,11 +64,16 @@ func (c *restriction) digest() types.Hash64 {
 
 func (c *restriction) restricts() bool { return !c.accounts.CoversAll() || !c.assets.CoversAll() }
 
-// permits reports whether c covers the account and the asset of item. An item without an asset needs a key
+// permits reports whether c covers the account and the asset of item, and permits its ref. An item without an asset needs a key
 // that covers all assets.
 func (c *restriction) permits(item *event.Item) bool {
-	return types.Covers(&c.accounts, item.AuthorizedAccount().Text) &&
+	return types.Covers(&c.accounts, item.AuthorizedAccount().Text) && c.permitsRef(item) &&
 		(len(item.Asset.Text) == 0 && c.assets.CoversAll() || len(item.Asset.Text) > 0 && types.Covers(&c.assets, item.Asset.Text))
+}
+
+// permitsRef reports whether c permits the ref of item: if it has account patterns, a ref of charges is reserved.
+func (c *restriction) permitsRef(item *event.Item) bool {
+	return c.accounts.CoversAll() || !types.IsChargeRef(item.Ref.Text)
 }
 
 // Keys has all API keys. No key is ever removed, so that an ID never belongs to another key.
@@ -157,6 +162,20 @@ func (r *Keys) Authorizes(at types.Time, in *event.Request) bool {
 		}
 	}
 	return true
+}
+
+// RejectsRef reports whether the caller's key does not permit the ref of an operation of in, whatever else it covers.
+func (r *Keys) RejectsRef(in *event.Request) bool {
+	place, ok := r.keys.Find(in.Caller)
+	if !ok {
+		return false
+	}
+	for _, i := range in.Each {
+		if !r.covers[place].permitsRef(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // CanGrant reports whether a key may create k: it has the scope admin and all scopes of k, and no

@@ -48,6 +48,9 @@ func operations() (all []model.Item) {
 					if from != to || from == "" {
 						all = append(all, model.Item{Op: op, From: from, To: to, Asset: asset})
 					}
+					if from == "a" && asset == "E" {
+						all = append(all, model.Item{Op: op, From: from, To: to, Asset: asset, Ref: "usage:1:2"})
+					}
 				}
 			}
 		}

@@ -29,7 +29,7 @@ var (
 // toItem returns an item of the model as one of the core.
 func toItem(i model.Item) event.Item {
 	name := func(text string) types.Name { return types.Name{Text: []byte(text)} }
-	return event.Item{Op: ops[i.Op], From: name(i.From), To: name(i.To), Asset: name(i.Asset)}
+	return event.Item{Op: ops[i.Op], From: name(i.From), To: name(i.To), Asset: name(i.Asset), Ref: name(i.Ref)}
 }
 
 // toKey returns a key of the model as one of the core.
@@ -170,6 +170,7 @@ func (w *keyringPair) item() model.Item {
 	case "freeze", "unfreeze":
 		i.To, i.Asset = "", ""
 	}
+	i.Ref = w.pick.of("", "", "", "usage:1", "usage", "a:usage:1")
 	return i
 }
 
@@ -194,6 +195,11 @@ func (w *keyringPair) ask() {
 	if got := w.live.Authorizes(w.at, request(id, tenant, items...)); got != want {
 		w.Fatalf("%d of %d at %d, %+v: %v, the model has %v", id, tenant, w.at, items, got, want)
 	}
+	rejects := w.model.RejectsRef(id, items...)
+	if got := w.live.RejectsRef(request(id, tenant, items...)); got != rejects {
+		w.Fatalf("%d rejects a ref of %+v: %v, the model has %v", id, items, got, rejects)
+	}
+	w.saw[fmt.Sprint("rejects a ref ", rejects)]++
 	w.saw[fmt.Sprint("permits ", want, ", items ", min(len(items), 2))]++
 }
 

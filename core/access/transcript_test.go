@@ -37,6 +37,7 @@ type transcriptRing struct {
 //	at 50                                         sets the time
 //	may 7 tenant 1 issue                          a scope, on any account
 //	do 7 tenant 1 transfer from till:1 to ann EUR
+//	do 7 tenant 1 burn from ann EUR ref usage:1
 //	do 7 tenant 1 batch issue to till:1 EUR and burn from till:1 EUR
 //	find 7 · first · list 1
 //	reload                                        loads a dump into a keyring with another seed
@@ -187,6 +188,9 @@ func (b *transcriptRing) item(w []string) (item event.Item) {
 			}
 			w = w[1:]
 			side.Text = []byte(w[0])
+		case "ref":
+			w = w[1:]
+			item.Ref.Text = []byte(w[0])
 		default:
 			item.Asset.Text = []byte(w[0])
 		}

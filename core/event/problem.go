@@ -1,5 +1,7 @@
 package event
 
+import "macronode/core/types"
+
 // A Problem is the reason a request is rejected. Records contain its number: a new problem is
 // appended, and no number is ever reused.
 type Problem uint8
@@ -69,16 +71,20 @@ const (
 	APIKeysFull                 // API keys ever created
 	TenantAPIKeysFull           // API keys of the tenant ever created
 	PaymentExpired              // the hold of the price has ended before the object was stored
+	RefReserved                 // the API key is limited to accounts, and the ref is one of charges
 	numProblems                 // the number of problems
 )
 
 // Known reports whether p is a problem of this version.
 func (p Problem) Known() bool { return p > None && p < numProblems }
 
-// General returns the problem that p is a case of: CapacityExceeded for a limit on rows of the wallet, else p.
+// General returns the problem that p is a case of: CapacityExceeded for a limit on rows of the wallet, Forbidden for RefReserved, else p.
 func (p Problem) General() Problem {
-	if p >= TenantsFull && p <= TenantAPIKeysFull {
+	switch {
+	case p >= TenantsFull && p <= TenantAPIKeysFull:
 		return CapacityExceeded
+	case p == RefReserved:
+		return Forbidden
 	}
 	return p
 }
@@ -164,6 +170,7 @@ func (p Problem) rule() problemRule {
 		APIKeysFull:         {"limits_exceeded", 403, 0},
 		TenantAPIKeysFull:   {"limits_exceeded", 403, 0},
 		PaymentExpired:      {"payment_expired", 402, 0},
+		RefReserved:         {"forbidden", 403, 0},
 	}[p]
 }
 
@@ -251,6 +258,7 @@ func (p Problem) Detail() string {
 		APIKeysFull:         "The limit on API keys ever created is reached: api_keys. Its last one is kept for a bootstrap key.",
 		TenantAPIKeysFull:   "The tenant has created a quarter of the API keys that api_keys permits. Only the default tenant may create more.",
 		PaymentExpired:      "The hold of the price has ended: the upload took longer than storage.price.hold_ttl, or another request ended the hold. Nothing was stored.",
+		RefReserved:         "A ref that begins with " + types.ChargeRef + " is reserved for charges of usage. An API key that is limited to accounts may not use it.",
 	}[p]
 }
 

@@ -79,6 +79,7 @@ var contract = []struct {
 	{event.APIKeysFull, "limits_exceeded", 403, false, false, false},
 	{event.TenantAPIKeysFull, "limits_exceeded", 403, false, false, false},
 	{event.PaymentExpired, "payment_expired", 402, false, false, false},
+	{event.RefReserved, "forbidden", 403, false, false, false},
 }
 
 func TestProblemsMatchContract(t *testing.T) {

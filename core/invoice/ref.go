@@ -23,5 +23,5 @@ func (s Slice) Ref(t types.Tenant, asset string) string {
 	b = binary.LittleEndian.AppendUint64(b, s.Seq)
 	b = append(append(b, byte(len(s.Dimension))), s.Dimension...)
 	sum := digest.Sum(append(append(b, byte(len(asset))), asset...))
-	return "usage:" + strconv.FormatUint(s.Seq, 10) + ":" + hex.EncodeToString(sum[:16])
+	return types.ChargeRef + strconv.FormatUint(s.Seq, 10) + ":" + hex.EncodeToString(sum[:16])
 }

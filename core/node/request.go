@@ -41,9 +41,18 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 	case n.atTenantLimit(in.Tenant): // before authorization: a rejection waits for durability too
 		return event.Busy
 	case !isByNode(c) && !p.Authorized(at, &n.state.Keys, c):
-		return n.denied(at, in.Caller)
+		return n.deniedCommand(at, c)
 	}
 	return event.None
+}
+
+// deniedCommand is denied for a command: RefReserved if its caller may not use a ref of it.
+func (n *Node) deniedCommand(at types.Time, c command.Command) event.Problem {
+	why := n.denied(at, c.Head().Caller)
+	if in, ok := c.(*event.Request); ok && why == event.Forbidden && n.state.Keys.RejectsRef(in) {
+		return event.RefReserved
+	}
+	return why
 }
 
 // denied is the problem of a request that the key of its caller does not permit: Unauthorized if the key has ended, as for a request that

@@ -153,8 +153,11 @@ func (s *stage) step(e event.Event) string {
 		if r.Replayed {
 			what += ", replayed"
 		}
-		if r.Problem == event.StaleIndexRead {
+		switch r.Problem {
+		case event.StaleIndexRead:
 			what = "look again"
+		case event.RefReserved:
+			what += ", reserved ref"
 		}
 		if r.Nonce > 0 {
 			what += fmt.Sprintf(", expected nonce %d", r.Nonce)
@@ -245,8 +248,10 @@ func (s *stage) say(w []string) string {
 			return s.step(&event.CreateKey{Ticket: s.ticket, Key: k, ReplaceBootstrap: true})
 		}
 		if len(w) > 5 { // less than all
-			k.Scopes = map[string]event.Scopes{"admin": event.ScopeAdmin, "none": 0, "first": event.AllScopes}[w[5]]
-			k.Bootstrap = w[5] == "first"
+			k.Scopes = map[string]event.Scopes{"admin": event.ScopeAdmin, "none": 0, "first": event.AllScopes, "ann": event.AllScopes}[w[5]]
+			if k.Bootstrap = w[5] == "first"; w[5] == "ann" { // of the account ann only
+				k.Accounts, _ = types.ParsePatterns("ann")
+			}
 		}
 		if len(w) > 6 { // valid for a time
 			lasts, err := time.ParseDuration(w[6])

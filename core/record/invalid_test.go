@@ -94,7 +94,7 @@ func fields() []testCase {
 		{"an operation of tomorrow", false, body(k(Posted), command(byte(event.Batch)+1), transferFields(n(1, 5)), n(0))},
 		{"a refused operation of tomorrow", false, body(k(Rejected), command(byte(event.Batch)+1), n(byte(event.AmountLimitExceeded), 0))},
 		{"no problem", false, body(k(Rejected), command(issue), n(0, 0))},
-		{"a problem of tomorrow", false, body(k(Rejected), command(issue), n(byte(event.PaymentExpired)+1, 0))},
+		{"a problem of tomorrow", false, body(k(Rejected), command(issue), n(byte(event.RefReserved)+1, 0))},
 
 		{"an amount with a zero on top", false, body(k(Posted), command(issue), transferFields(n(2, 5, 0)), n(0))},
 		{"an amount of 136 bits", false, body(k(Posted), command(issue), transferFields(append(n(17), bytes.Repeat(n(1), 17)...)), n(0))},
@@ -151,7 +151,7 @@ func later() []testCase {
 		{"refused because of an item that there is not", false, body(k(Batched), command(batch), n(1, 0xe8, 7, funds, 3))},
 		{"refused, and each item is alone", false, body(k(Batched), command(batch), n(0, 0, funds, 3))},
 		{"rejected for a ref without a record", false, body(k(Batched), command(batch), n(1, 0, used, 0))},
-		{"rejected with an invalid problem", false, body(k(Batched), command(batch), n(1, 0, byte(event.PaymentExpired)+1, 0))},
+		{"rejected with an invalid problem", false, body(k(Batched), command(batch), n(1, 0, byte(event.RefReserved)+1, 0))},
 		{"a batch of one operation", false, body(k(Batched), command(issue), n(0, 1, 0))},
 		{"neither all nor each", false, body(k(Batched), command(batch), n(2, 1, 0))},
 

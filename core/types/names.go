@@ -23,6 +23,15 @@ const (
 	Burned   = "burned:"
 )
 
+// ChargeRef begins the ref of each transfer that charges usage. The rest of such a ref can be computed by anyone, and a ref is used once for
+// ever: so an API key that is limited to accounts may use none that begins like this.
+const ChargeRef = "usage:"
+
+// IsChargeRef reports whether a ref begins with ChargeRef.
+func IsChargeRef[T ~string | ~[]byte](ref T) bool {
+	return len(ref) >= len(ChargeRef) && string(ref[:len(ChargeRef)]) == ChargeRef
+}
+
 // A Name is a name that a caller chose: its text, which records store, and its digest, which tables
 // store. An empty text is no name. The bytes are read-only.
 type Name struct {

@@ -21,7 +21,7 @@ type Key struct {
 }
 
 // Item is an operation to authorize.
-type Item struct{ Op, From, To, Asset string }
+type Item struct{ Op, From, To, Asset, Ref string }
 
 // State has all keys, oldest first.
 type State struct {
@@ -96,11 +96,17 @@ func (s *State) Allows(at types.Time, id types.KeyID, t types.Tenant, scopes ...
 func (s *State) Permits(at types.Time, id types.KeyID, t types.Tenant, items ...Item) bool {
 	for _, item := range items {
 		scope, account := item.wants()
-		if !s.Allows(at, id, t, scope) || !s.covers(id, account, item.Asset) {
+		if !s.Allows(at, id, t, scope) || !s.covers(id, account, item.Asset) || s.RejectsRef(id, item) {
 			return false
 		}
 	}
 	return true
+}
+
+// RejectsRef reports whether an item has a ref of charges, and the key is limited to accounts.
+func (s *State) RejectsRef(id types.KeyID, items ...Item) bool {
+	return slices.ContainsFunc(s.Keys, func(k Key) bool { return k.ID == id && k.Accounts != "" }) &&
+		slices.ContainsFunc(items, func(i Item) bool { return strings.HasPrefix(i.Ref, "usage:") })
 }
 
 // wants returns the scope that an item needs, and the account that must be covered: the debited

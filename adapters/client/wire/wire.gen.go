@@ -713,7 +713,7 @@ type BatchItem struct {
 	Nonce Nonce  `json:"nonce,omitempty,omitzero"`
 	Op    ItemOp `json:"op"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// To An account that can be debited or credited; system accounts are excluded.
@@ -745,7 +745,7 @@ type BurnRequest struct {
 	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 }
 
@@ -788,7 +788,7 @@ type Change struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// Root BLAKE3, in hexadecimal.
@@ -880,7 +880,7 @@ type Entry struct {
 	// Op expire: a hold has expired.
 	Op EntryOp `json:"op"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
@@ -988,7 +988,7 @@ type IssueRequest struct {
 	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// To An account that can be debited or credited; system accounts are excluded.
@@ -1155,7 +1155,7 @@ type Outcome struct {
 	ReceiptHash string    `json:"receipt_hash,omitempty,omitzero"`
 	Receipts    []Receipt `json:"receipts,omitempty,omitzero"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref     Ref      `json:"ref,omitempty,omitzero"`
 	Results []Result `json:"results,omitempty,omitzero"`
 
@@ -1254,7 +1254,7 @@ type Receipt struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// Root BLAKE3, in hexadecimal.
@@ -1269,7 +1269,7 @@ type Receipt struct {
 	Txid TxID      `json:"txid"`
 }
 
-// Ref Business reference; it can be used only once within the tenant.
+// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 type Ref = string
 
 // ReleaseRequest Empty.
@@ -1366,7 +1366,7 @@ type TransferRequest struct {
 	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// To An account that can be debited or credited; system accounts are excluded.
@@ -2579,7 +2579,7 @@ type ClientInterface interface {
 
 	// HoldWithBody Create a hold
 	//
-	// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
+	// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. Until then it counts towards the daily limit of debits, so no capture is rejected for that limit. The nonce is the next one of the account.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -2588,7 +2588,7 @@ type ClientInterface interface {
 
 	// Hold Create a hold
 	//
-	// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
+	// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. Until then it counts towards the daily limit of debits, so no capture is rejected for that limit. The nonce is the next one of the account.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3242,7 +3242,7 @@ func (c *Client) Holds(ctx context.Context, params *HoldsParams, reqEditors ...R
 
 // HoldWithBody Create a hold
 //
-// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
+// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. Until then it counts towards the daily limit of debits, so no capture is rejected for that limit. The nonce is the next one of the account.
 //
 // Takes any type of body and a specified content type.
 //
@@ -3261,7 +3261,7 @@ func (c *Client) HoldWithBody(ctx context.Context, params *HoldParams, contentTy
 
 // Hold Create a hold
 //
-// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
+// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. Until then it counts towards the daily limit of debits, so no capture is rejected for that limit. The nonce is the next one of the account.
 //
 // Takes a body of the `application/json` content type.
 //

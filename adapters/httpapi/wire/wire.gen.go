@@ -702,7 +702,7 @@ type BatchItem struct {
 	Nonce *Nonce `json:"nonce,omitempty"`
 	Op    ItemOp `json:"op"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// To An account that can be debited or credited; system accounts are excluded.
@@ -734,7 +734,7 @@ type BurnRequest struct {
 	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 }
 
@@ -779,7 +779,7 @@ type Change struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// Root BLAKE3, in hexadecimal.
@@ -873,7 +873,7 @@ type Entry struct {
 	// Op expire: a hold has expired.
 	Op EntryOp `json:"op"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
@@ -983,7 +983,7 @@ type IssueRequest struct {
 	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// To An account that can be debited or credited; system accounts are excluded.
@@ -1152,7 +1152,7 @@ type Outcome struct {
 	ReceiptHash *string    `json:"receipt_hash,omitempty"`
 	Receipts    *[]Receipt `json:"receipts,omitempty"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref     *Ref      `json:"ref,omitempty"`
 	Results *[]Result `json:"results,omitempty"`
 
@@ -1256,7 +1256,7 @@ type Receipt struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// Root BLAKE3, in hexadecimal.
@@ -1271,7 +1271,7 @@ type Receipt struct {
 	Txid TxID      `json:"txid"`
 }
 
-// Ref Business reference; it can be used only once within the tenant.
+// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 type Ref = string
 
 // ReleaseRequest Empty.
@@ -1368,7 +1368,7 @@ type TransferRequest struct {
 	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref Business reference; it can be used only once within the tenant.
+	// Ref Business reference; it can be used only once within the tenant. An API key that is limited to accounts may not use one that begins with usage:, which is reserved for charges of usage.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// To An account that can be debited or credited; system accounts are excluded.
