@@ -25,8 +25,9 @@ const (
 // postgres inserts items into the table macronode_items of a database, which it creates if it is missing. An item is one
 // statement, so it is there as a whole or not at all. The primary key makes a repeated item a duplicate.
 type postgres struct {
-	pool *pgxpool.Pool
-	made atomic.Bool // the table exists
+	pool  *pgxpool.Pool
+	conns *databaseConns
+	made  atomic.Bool // the table exists
 }
 
 func newPostgres(c Config) (*postgres, error) {
@@ -36,6 +37,8 @@ func newPostgres(c Config) (*postgres, error) {
 	}
 	of.MaxConns, of.MinConns, of.MaxConnIdleTime = int32(c.Inflight), 0, idleTimeout
 	of.ConnConfig.ConnectTimeout = connectTimeout
+	conns := &databaseConns{open: map[*databaseConn]bool{}}
+	of.ConnConfig.DialFunc, of.ConnConfig.BuildFrontend, of.AfterRelease = conns.dial, limitedFrontend, lasts
 	of.ConnConfig.RuntimeParams["application_name"] = "macronode"
 	secret := secretFile(c.SecretFile)
 	of.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
@@ -49,11 +52,12 @@ func newPostgres(c Config) (*postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("export: sink %s: %w", c.Name, err)
 	}
-	return &postgres{pool: pool}, nil
+	return &postgres{pool: pool, conns: conns}, nil
 }
 
-// Close closes all connections.
+// Close closes all connections. It does not wait for the server.
 func (p *postgres) Close() error {
+	p.conns.close()
 	p.pool.Close()
 	return nil
 }

@@ -43,6 +43,7 @@ var Locks = []Lock{
 	{Name: "repairs", Where: "cmd/macronode/internal/server.repairs.mu", Guards: "the queue and the budget of repairs, and what the last inventory and scrub found"},
 	{Name: "export files", Where: "adapters/export.fileSink.mu", Guards: "the files to which a sink appends",
 		Blocks: "a write and a sync of one item; only other items of the same sink wait"},
+	{Name: "connections to PostgreSQL", Where: "adapters/export.databaseConns.mu", Guards: "the open connections of a sink to its database"},
 	{Name: "publishing", Where: "adapters/export.natsSession.mu", Guards: "which attempts wait for an acknowledgement of NATS"},
 	{Name: "producing", Where: "adapters/export.kafkaSink.mu", Guards: "the records that the client of Kafka has, and the IDs that the topic has"},
 	{Name: "exporter", Where: "cmd/macronode/internal/server.exporter.mu", Guards: "the scheduler of a sink, and what its last attempts have shown", Inside: []string{"sink gauges"}},

@@ -76,6 +76,8 @@ func exportBytes(c *config.Config) (all int64) {
 		case export.KindKafka:
 			items += export.KafkaRecords
 			all += export.KafkaBytes
+		case export.KindPostgres:
+			all += export.PostgresBytes * int64(s.Inflight)
 		case export.KindNATS:
 			all += export.NATSBytes
 		case export.KindFile:
