@@ -95,8 +95,20 @@ func (p *Proxy) reachesKeyedRoute(r *http.Request, host, path string, differs bo
 	if differs && p.isKeyed(r, host, path, r.Method, identity) {
 		return true
 	}
-	lower := strings.ToLower(path)
-	return (lower != path || p.upperCase) && p.isKeyed(r, host, lower, r.Method, strings.ToLower)
+	folded := foldCase(path)
+	return (folded != path || p.upperCase) && p.isKeyed(r, host, folded, r.Method, foldCase)
+}
+
+// foldCase returns text without differences of case. Some letters are equal to one of ASCII only as capital letters: the long s, and the
+// i without a dot.
+func foldCase(text string) string {
+	lower := strings.ToLower(text)
+	for i := range len(lower) {
+		if lower[i] >= utf8.RuneSelf {
+			return strings.ToLower(strings.ToUpper(text))
+		}
+	}
+	return lower
 }
 
 // isKeyed reports whether r matches a route that needs a key, or does so but for its method, if it has another path and method, and

@@ -114,7 +114,7 @@ func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	}
 	host, _ := httpcheck.Host(r.Host) // checked above
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
-		return Match{}, event.MethodNotAllowed
+		return Match{Allow: p.allow(r, host, path)}, event.MethodNotAllowed
 	}
 	if method := preflightMethod(r); method != "" {
 		match, why := p.findRoute(host, path, method, identity, func(matched *route) bool {

@@ -157,28 +157,20 @@ func (p *batchRunner) recordResults(n int, all []batchLine, b *client.Batch) err
 			p.Refused++
 		}
 	}
-	if p.results != nil {
-		if err := p.results.begin(b.Replayed); err != nil {
-			return fmt.Errorf("--results: %w", err)
-		}
-	}
+	lines := make([]resultLine, len(results))
 	for i, r := range results {
-		if err := p.writeResult(&resultLine{all[i].line, p.v.key(n), r.Receipt, r.Problem}); err != nil {
-			return err
+		lines[i] = resultLine{all[i].line, p.v.key(n), r.Receipt, r.Problem}
+	}
+	var err error
+	for i := range lines {
+		if lines[i].Receipt == nil && err == nil {
+			err = p.printRejection(lines[i].Line, lines[i].Problem)
 		}
 	}
-	return nil
-}
-
-func (p *batchRunner) writeResult(l *resultLine) (err error) {
-	if l.Receipt == nil {
-		err = p.printRejection(l.Line, l.Problem)
-	}
-	if p.results == nil {
-		return err
-	}
-	if failed := p.results.write(l); failed != nil {
-		err = errors.Join(err, fmt.Errorf("--results: %w", failed))
+	if p.results != nil {
+		if failed := p.results.add(lines); failed != nil {
+			err = errors.Join(err, fmt.Errorf("--results: %w", failed))
+		}
 	}
 	return err
 }
@@ -205,15 +197,25 @@ func (p *batchRunner) stopError(n int, all []batchLine, err error) error {
 	problem := new(client.Problem)
 	if errors.As(err, &problem) && problem.Index != nil && *problem.Index < len(all) {
 		p.Refused, p.Unsent = p.Refused+1, p.Unsent+len(all)-1
-		return errors.Join(p.printRejection(all[*problem.Index].line, problem),
-			fmt.Errorf("%w: %s were not applied, because line %d was rejected: correct it and send the file from line %d on with another --key",
-				errStopped, where, all[*problem.Index].line, all[0].line))
+		line := all[*problem.Index].line
+		err := fmt.Errorf("%w: %s were not applied, because line %d was rejected: correct it and send the file from line %d on with another --key",
+			errStopped, where, line, all[0].line)
+		if isUsedUp(problem) {
+			err = fmt.Errorf("%w: %s were not applied now, because line %d was rejected: it may have taken effect in an earlier run, with all of these lines. "+
+				"Look at the statements of its accounts, and send only lines that are not in them, with another --key", errStopped, where, line)
+		}
+		return errors.Join(p.printRejection(line, problem), err)
 	}
 	p.Unsent += len(all)
 	if errors.Is(err, client.IdempotencyConflict) {
 		return fmt.Errorf("%w: %s differ from what was sent with the key %s: the file or --size has changed", errStopped, where, p.v.key(n))
 	}
 	return fmt.Errorf("%w: %s were not applied: %w", errStopped, where, err)
+}
+
+// isUsedUp reports whether an operation may have been rejected because it has taken effect before: its ref, nonce or hold is used up.
+func isUsedUp(why *client.Problem) bool {
+	return why.Code == client.RefUsed || why.Code == client.NonceConflict || why.Code == client.HoldNotActive
 }
 
 // finish prints the summary.

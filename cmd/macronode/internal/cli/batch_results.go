@@ -14,15 +14,14 @@ import (
 	"macronode/cmd/macronode/internal/exit"
 )
 
-// A resultsFile has the result of each line of a batch file. An earlier run of the same file with the same prefix may
-// have written it: then the results that the node returns again replace it.
-//
-//	open ─► begin ─┬─ replayed: empty the file ─► write each result
-//	               └─ not replayed, because the keys have expired: append
+// A resultsFile has the result of each line of a batch file. An earlier run of the same file with the same prefix may have written a part
+// of it: then only the results that it lacks are added. Nothing that it has is changed: after the keys have expired, it may be the only
+// place that says what was applied.
 type resultsFile struct {
-	file    *os.File
-	to      *outputWriter // writes to file
-	earlier int64         // bytes of the earlier run; 0 after begin
+	file *os.File
+	to   *outputWriter  // writes to file
+	has  map[string]int // results by the key of their batch
+	end  int64          // of its last whole line; -1: it ends with one
 }
 
 // A resultLine is one line of the file.
@@ -49,12 +48,12 @@ func (v *batchCmd) openResults(c *Console, from io.Reader) (*resultsFile, error)
 	if err != nil {
 		return nil, exit.Unable(fmt.Errorf("--results: %w", err))
 	}
-	r := &resultsFile{file: f, to: c.output(f)}
+	r := &resultsFile{file: f, to: c.output(f), has: map[string]int{}, end: -1}
 	if flags == os.O_RDWR {
 		if v.File == "-" {
 			from = c.in
 		}
-		r.earlier, err = v.checkResults(f, from)
+		err = v.readResults(r, from)
 	}
 	if err != nil {
 		return nil, exit.Unable(errors.Join(fmt.Errorf("--results %s %w; nothing was sent", v.Results, err), f.Close()))
@@ -62,52 +61,55 @@ func (v *batchCmd) openResults(c *Console, from io.Reader) (*resultsFile, error)
 	return r, nil
 }
 
-// checkResults returns the size of an existing file, or why it may not be written.
-func (v *batchCmd) checkResults(f *os.File, from io.Reader) (int64, error) {
-	is, err := f.Stat()
+// readResults reads what the file has, or returns why it may not be written.
+func (v *batchCmd) readResults(r *resultsFile, from io.Reader) error {
+	is, err := r.file.Stat()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if source, ok := from.(*os.File); ok {
 		if in, err := source.Stat(); err == nil && os.SameFile(is, in) {
-			return 0, errors.New("is the file with the operations")
+			return errors.New("is the file with the operations")
 		}
 	}
-	if is.Size() == 0 {
-		return 0, nil
+	text := bufio.NewReaderSize(r.file, 2*maxLine)
+	for end := int64(0); ; {
+		whole, err := text.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF) && len(whole) == 0:
+			return nil
+		case errors.Is(err, io.EOF) && end > 0: // the earlier run ended within a line
+			r.end = end
+			return nil
+		}
+		var l struct {
+			Key string `json:"key"`
+		}
+		if err != nil || json.Unmarshal(whole, &l) != nil || strings.TrimRight(l.Key, "0123456789") != v.Key+"." {
+			return fmt.Errorf("exists, and has something else than results of the prefix %s: name a new file", v.Key)
+		}
+		r.has[l.Key]++
+		end += int64(len(whole))
 	}
-	first, _ := bufio.NewReader(io.NewSectionReader(f, 0, 2*maxLine)).ReadBytes('\n')
-	var l struct {
-		Key string `json:"key"`
-	}
-	if json.Unmarshal(first, &l) != nil || strings.TrimRight(l.Key, "0123456789") != v.Key+"." {
-		return 0, fmt.Errorf("exists, and has no results of the prefix %s: name a new file", v.Key)
-	}
-	return is.Size(), nil
 }
 
-// begin prepares the file for the results of the first batch.
-func (r *resultsFile) begin(isReplayed bool) (err error) {
-	size, last := r.earlier, make([]byte, 1)
-	r.earlier = 0
-	switch {
-	case size == 0:
-		return nil
-	case isReplayed:
-		err = r.file.Truncate(0)
-	default:
-		_, err = r.file.ReadAt(last, size-1)
-		_, end := r.file.Seek(0, io.SeekEnd)
-		err = errors.Join(err, end)
+// add adds those results of a batch that the file lacks.
+func (r *resultsFile) add(batch []resultLine) error {
+	lacks := batch[min(r.has[batch[0].Key], len(batch)):]
+	if len(lacks) > 0 && r.end >= 0 {
+		_, err := r.file.Seek(r.end, io.SeekStart)
+		if err = errors.Join(err, r.file.Truncate(r.end)); err != nil {
+			r.to.fail(err)
+			return err
+		}
+		r.end = -1
 	}
-	if err != nil {
-		r.to.fail(err)
-		return err
+	for i := range lacks {
+		if err := r.write(&lacks[i]); err != nil {
+			return err
+		}
 	}
-	if !isReplayed && last[0] != '\n' { // the earlier run ended within a line
-		_, err = r.to.Write([]byte("\n"))
-	}
-	return err
+	return nil
 }
 
 func (r *resultsFile) write(l *resultLine) error {

@@ -30,8 +30,8 @@ func wantFile(t *testing.T, path, want string) {
 	}
 }
 
-// The results file has the outcome of each line. A run that continues replaces it by the same outcomes; after the node
-// has removed the keys, the new outcomes follow.
+// The results file has the outcome of each line. A run that continues adds what it lacks, and changes nothing in it: neither if the node
+// returns less than it has, nor if the node has removed the keys.
 func TestResultsFile(t *testing.T) {
 	t.Parallel()
 	file, path := writeTemp(t, "f", five+six), filepath.Join(t.TempDir(), "results")
@@ -54,7 +54,14 @@ func TestResultsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(false)
-	wantFile(t, path, fiveResult+sixResult[:9]+"\n"+fiveResult+sixResult)
+	wantFile(t, path, fiveResult+sixResult)
+	const receipts = fiveResult + `{"line":2,"key":"k.0","receipt":` + rcpt + "}\n" + `{"line":3,"key":"k.1","receipt":` + rcpt + "}\n"
+	if err := os.WriteFile(path, []byte(receipts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(true)
+	run(false)
+	wantFile(t, path, receipts)
 }
 
 // A results file that is the file of the operations, or has something else in it, is refused and stays as it is.
@@ -74,7 +81,7 @@ func TestResultsFileIsNotOverwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	const same, other = "is the file with the operations", "exists, and has no results of the prefix k: name a new file"
+	const same, other = "is the file with the operations", "exists, and has something else than results of the prefix k: name a new file"
 	otherKey := strings.ReplaceAll(fiveResult, "k.0", "k.0.0")
 	for _, c := range []struct{ source, path, want string }{
 		{file, file, same}, {file, link, same}, {file, symlink, same}, {"-", file, same},

@@ -20,18 +20,19 @@ func writeTemp(t *testing.T, name, text string) string {
 }
 
 const (
-	five     = `{"op":"issue","to":"ann","asset":"EUR","amount_minor":"5","ref":"five"}` + "\n"
-	six      = `{"op":"issue","to":"bob","asset":"EUR","amount_minor":"6","ref":"six"}` + "\n"
-	rcpt     = `{"txid":"tx_1","op":"issue","to":"ann","asset":"EUR","amount_minor":"5","seq":1}`
-	good     = `{"status":200,"receipt":` + rcpt + `}`
-	bad      = `{"status":409,"problem":{"code":"ref_used","detail":"Used.","status":409}}`
-	both     = `200 {"results":[` + good + `,` + good + `]}`
-	one      = `200 {"results":[` + good + `]}`
-	half     = `200 {"results":[` + good + `,` + bad + `]}`
-	whole    = `200 {"receipts":[` + rcpt + `,` + rcpt + `]}`
-	another  = `422 {"code":"idempotency_conflict","detail":"Another."}`
-	badLine  = `400 {"code":"bad_request","detail":"to: must be more.","index":1}`
-	notWhole = `409 {"code":"insufficient_funds","detail":"Too little.","index":0}`
+	five      = `{"op":"issue","to":"ann","asset":"EUR","amount_minor":"5","ref":"five"}` + "\n"
+	six       = `{"op":"issue","to":"bob","asset":"EUR","amount_minor":"6","ref":"six"}` + "\n"
+	rcpt      = `{"txid":"tx_1","op":"issue","to":"ann","asset":"EUR","amount_minor":"5","seq":1}`
+	good      = `{"status":200,"receipt":` + rcpt + `}`
+	bad       = `{"status":409,"problem":{"code":"ref_used","detail":"Used.","status":409}}`
+	both      = `200 {"results":[` + good + `,` + good + `]}`
+	one       = `200 {"results":[` + good + `]}`
+	half      = `200 {"results":[` + good + `,` + bad + `]}`
+	whole     = `200 {"receipts":[` + rcpt + `,` + rcpt + `]}`
+	another   = `422 {"code":"idempotency_conflict","detail":"Another."}`
+	badLine   = `400 {"code":"bad_request","detail":"to: must be more.","index":1}`
+	notWhole  = `409 {"code":"insufficient_funds","detail":"Too little.","index":0}`
+	usedWhole = `409 {"code":"ref_used","detail":"Used.","index":0}`
 )
 
 func TestBatch(t *testing.T) {
@@ -55,6 +56,10 @@ func TestBatch(t *testing.T) {
 		{"all or nothing", "--atomic", []string{whole, notWhole}, 1, 2,
 			"line 4: insufficient_funds: Too little\n5 lines: 2 applied, 1 rejected, 0 unknown, 2 not sent\n" +
 				"macronode: stopped: lines 4 to 5 were not applied, because line 4 was rejected: correct it and send the file from line 4 on with another --key\n"},
+		{"all or nothing, and it was all", "--atomic", []string{usedWhole}, 1, 1,
+			"line 1: ref_used: Used\n5 lines: 0 applied, 1 rejected, 0 unknown, 4 not sent\n" +
+				"macronode: stopped: lines 1 to 2 were not applied now, because line 1 was rejected: it may have taken effect in an earlier run, with all of these lines. " +
+				"Look at the statements of its accounts, and send only lines that are not in them, with another --key\n"},
 		{"a line is none", "", []string{both, badLine}, 1, 2,
 			"line 5: bad_request: to: must be more\n5 lines: 2 applied, 1 rejected, 0 unknown, 2 not sent\n" +
 				"macronode: stopped: lines 4 to 5 were not applied, because line 5 was rejected: correct it and send the file from line 4 on with another --key\n"},
