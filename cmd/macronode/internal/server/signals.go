@@ -19,7 +19,7 @@ type signals struct{ received chan os.Signal }
 func CatchSignals() *signals {
 	s := &signals{make(chan os.Signal, 8)}
 	signal.Notify(s.received, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	signal.Ignore(syscall.SIGPIPE) // otherwise a log that nobody reads any more would end the node
+	signal.Ignore(syscall.SIGPIPE) // otherwise a log without a reader would end the node
 	return s
 }
 
