@@ -48,7 +48,7 @@ func TestUnreadableRecordIsReported(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for check := testkit.HangGuard(t); ; time.Sleep(time.Millisecond) {
-		if found, _ := filepath.Glob(filepath.Join(dir, "snapshots", "*")); len(found) > 0 {
+		if found, _ := filepath.Glob(filepath.Join(dir, "snapshots", "*.snap")); len(found) > 0 {
 			break
 		}
 		check()
