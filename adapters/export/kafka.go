@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -22,9 +21,11 @@ type kafkaSink struct {
 	config  Config
 	leaders time.Duration // kafkaMetadata
 	turn    chan struct{} // the right to open the client and to read the tail
-	client  *kgo.Client   // nil: not opened yet
 
 	mu      sync.Mutex             // guards what follows
+	client  *kgo.Client            // nil: not opened yet
+	ready   bool                   // the client has its ID as a producer
+	refused bool                   // the client may not produce, and is to be replaced
 	records map[string]kafkaRecord // that the client has, by the IDs of their items; at most KafkaRecords
 	tail    map[string]kafkaValue  // that the topic has, by the same; at most kafkaTail
 	read    []tailState            // of each partition; none: their number is not known
@@ -74,8 +75,8 @@ func newKafka(c Config, leaders time.Duration) *kafkaSink {
 
 // Close ends the client. Records that it has may be in the topic.
 func (k *kafkaSink) Close() error {
-	if k.client != nil {
-		k.client.Close()
+	if client := k.current(); client != nil {
+		client.Close()
 	}
 	return nil
 }
@@ -101,6 +102,9 @@ func (k *kafkaSink) Deliver(ctx context.Context, item *Item) Result {
 	case found:
 		return Result{Outcome: Duplicate}
 	case !waiting:
+		if err := k.initProducer(ctx, lost); err != nil {
+			return kafkaResult(err)
+		}
 		record = k.produce(item, partition, body, value)
 	}
 	select {
@@ -110,9 +114,7 @@ func (k *kafkaSink) Deliver(ctx context.Context, item *Item) Result {
 		}
 		return kafkaResult(err)
 	case <-lost:
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		return kafkaResult(fmt.Errorf("connection lost: %w", k.cause))
+		return kafkaResult(k.lostError())
 	case <-ctx.Done():
 		return kafkaResult(ctx.Err())
 	}
@@ -124,7 +126,7 @@ func (k *kafkaSink) produce(item *Item, partition int32, body []byte, value kafk
 	k.mu.Lock()
 	k.records[item.ID] = record
 	k.mu.Unlock()
-	k.client.TryProduce(context.Background(), &kgo.Record{Topic: k.config.Topic, Partition: partition, Key: []byte(laneOf(item)), Value: body, Headers: []kgo.RecordHeader{
+	k.current().TryProduce(context.Background(), &kgo.Record{Topic: k.config.Topic, Partition: partition, Key: []byte(laneOf(item)), Value: body, Headers: []kgo.RecordHeader{
 		{Key: "content-type", Value: []byte("application/cloudevents+json; charset=UTF-8")}, {Key: kafkaID, Value: []byte(item.ID)}, {Key: "ce_source", Value: []byte(item.Source)},
 	}}, func(_ *kgo.Record, err error) {
 		k.mu.Lock()
@@ -146,6 +148,8 @@ func (k *kafkaSink) forget(partition int32, err error) {
 	case errors.Is(err, kgo.ErrMaxBuffered) || kafkaResult(err).Outcome == Permanent:
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		k.read = nil
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		k.refused, k.read = true, nil
 	case int(partition) < len(k.read):
 		k.read[partition] = tailUnread
 	}

@@ -31,11 +31,8 @@ func (k *kafkaSink) open(ctx context.Context, lane string) (partition int32, err
 		return 0, ctx.Err()
 	}
 	defer func() { <-k.turn }()
-	if k.client == nil {
-		options := append(k.options(), kgo.WithHooks(kafkaHook{k}), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-		if k.client, err = kgo.NewClient(options...); err != nil {
-			return 0, err
-		}
+	if err := k.openClient(); err != nil {
+		return 0, err
 	}
 	if partition, known := k.partition(lane); known { // meanwhile
 		return partition, nil
@@ -53,6 +50,66 @@ func (k *kafkaSink) open(ctx context.Context, lane string) (partition int32, err
 		return 0, errAgain
 	}
 	return partition, nil
+}
+
+// openClient makes the client if there is none, and replaces one that may not produce: it would not ask the broker again. Records that
+// it has may be in the topic, so it is kept with them. The caller has the turn.
+func (k *kafkaSink) openClient() error {
+	k.mu.Lock()
+	client := k.client
+	replaced := k.refused && len(k.records) == 0
+	k.mu.Unlock()
+	if client != nil && !replaced {
+		return nil
+	}
+	options := append(k.options(), kgo.WithHooks(kafkaHook{k}), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	opened, err := kgo.NewClient(options...)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.client, k.ready, k.refused = opened, false, false
+	k.mu.Unlock()
+	if client != nil {
+		client.Close()
+	}
+	return nil
+}
+
+// current returns the client; nil: not opened yet.
+func (k *kafkaSink) current() *kgo.Client {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.client
+}
+
+// initProducer has the broker give the client its ID as a producer, before the client gets a record: a client that is refused may keep a
+// record without an end.
+func (k *kafkaSink) initProducer(ctx context.Context, lost <-chan struct{}) error {
+	k.mu.Lock()
+	client, ready := k.client, k.ready
+	k.mu.Unlock()
+	if ready {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := client.ProducerID(ctx)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.ready = err == nil && k.client == client; errors.As(err, new(*kerr.Error)) {
+			k.refused, k.read = true, nil
+		}
+		return err
+	case <-lost:
+		return k.lostError()
+	}
 }
 
 var errAgain = errors.New("the topic has changed while it was read: it is read again")
@@ -176,6 +233,13 @@ func (k *kafkaSink) lose(err error) {
 	k.lost, k.cause = make(chan struct{}), err
 }
 
+// lostError returns why the last connection was lost.
+func (k *kafkaSink) lostError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return fmt.Errorf("connection lost: %w", k.cause)
+}
+
 // partitions returns the number of partitions. It fails if the topic does not exist.
 func (k *kafkaSink) partitions(ctx context.Context) (int, error) {
 	k.mu.Lock()
@@ -187,7 +251,7 @@ func (k *kafkaSink) partitions(ctx context.Context) (int, error) {
 	ask, topic := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
 	topic.Topic = kmsg.StringPtr(k.config.Topic)
 	ask.Topics = append(ask.Topics, topic)
-	got, err := ask.RequestWith(ctx, k.client)
+	got, err := ask.RequestWith(ctx, k.current())
 	if err != nil {
 		return 0, err
 	}
@@ -257,7 +321,7 @@ func (k *kafkaSink) offset(ctx context.Context, partition int32, at int64) (int6
 	of.Partition, of.Timestamp = partition, at
 	topic.Topic, topic.Partitions = k.config.Topic, append(topic.Partitions, of)
 	ask.ReplicaID, ask.Topics = -1, append(ask.Topics, topic)
-	got, err := ask.RequestWith(ctx, k.client)
+	got, err := ask.RequestWith(ctx, k.current())
 	if err != nil {
 		return 0, err
 	}

@@ -373,6 +373,22 @@ func TestLanesHaveTheirPartition(t *testing.T) {
 	}
 }
 
+// TestPermissionIsAskedForAgain: a user who may write since the last attempt needs no restart of the node.
+func TestPermissionIsAskedForAgain(t *testing.T) {
+	k := newKafkaBroker(t)
+	k.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.ClusterAuthorizationFailed, Count: 2})
+	s, err := New(k.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, want := range []Outcome{Retryable, Retryable, OK, Duplicate} {
+		if got := s.Deliver(t.Context(), item(1)); got.Outcome != want {
+			t.Errorf("%+v, want %v", got, want)
+		}
+	}
+}
+
 // TestTopicsAreChecked: what is missing or wrong on the side of the broker is named.
 func TestTopicsAreChecked(t *testing.T) {
 	for _, c := range []struct {
