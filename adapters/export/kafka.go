@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -102,7 +103,7 @@ func (k *kafkaSink) Deliver(ctx context.Context, item *Item) Result {
 	case found:
 		return Result{Outcome: Duplicate}
 	case !waiting:
-		if err := k.initProducer(ctx, lost); err != nil {
+		if err := k.initProducer(ctx); err != nil {
 			return kafkaResult(err)
 		}
 		record = k.produce(item, partition, body, value)
@@ -114,7 +115,9 @@ func (k *kafkaSink) Deliver(ctx context.Context, item *Item) Result {
 		}
 		return kafkaResult(err)
 	case <-lost:
-		return kafkaResult(k.lostError())
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return kafkaResult(fmt.Errorf("connection lost: %w", k.cause))
 	case <-ctx.Done():
 		return kafkaResult(ctx.Err())
 	}

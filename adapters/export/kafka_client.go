@@ -85,31 +85,20 @@ func (k *kafkaSink) current() *kgo.Client {
 
 // initProducer has the broker give the client its ID as a producer, before the client gets a record: a client that is refused may keep a
 // record without an end.
-func (k *kafkaSink) initProducer(ctx context.Context, lost <-chan struct{}) error {
+func (k *kafkaSink) initProducer(ctx context.Context) error {
 	k.mu.Lock()
 	client, ready := k.client, k.ready
 	k.mu.Unlock()
 	if ready {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() {
-		_, _, err := client.ProducerID(ctx)
-		ended <- err
-	}()
-	select {
-	case err := <-ended:
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.ready = err == nil && k.client == client; errors.As(err, new(*kerr.Error)) {
-			k.refused, k.read = true, nil
-		}
-		return err
-	case <-lost:
-		return k.lostError()
+	_, _, err := client.ProducerID(ctx)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ready = err == nil && k.client == client; errors.As(err, new(*kerr.Error)) {
+		k.refused, k.read = true, nil
 	}
+	return err
 }
 
 var errAgain = errors.New("the topic has changed while it was read: it is read again")
@@ -231,13 +220,6 @@ func (k *kafkaSink) lose(err error) {
 	defer k.mu.Unlock()
 	close(k.lost)
 	k.lost, k.cause = make(chan struct{}), err
-}
-
-// lostError returns why the last connection was lost.
-func (k *kafkaSink) lostError() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return fmt.Errorf("connection lost: %w", k.cause)
 }
 
 // partitions returns the number of partitions. It fails if the topic does not exist.

@@ -105,7 +105,6 @@ var Wires = []Wire{
 	{"cmd/macronode/internal/server.repairs.read", "signal that a scrub is wanted", "1: one scrub is enough"},
 	{"adapters/export.natsSink.turn", "the right to use or to open the connection to NATS", "1: attempts wait until a connection is open, each for its own time"},
 	{"adapters/export.kafkaSink.turn", "the right to open the client of Kafka, and to read the tail of a partition", "1: attempts wait until it is read, each for its own time"},
-	{"adapters/export.kafkaSink.initProducer.ended", "whether the broker lets the client produce", "1: it answers once"},
 	{"adapters/export.kafkaRecord.ended", "outcome of a record", "1: a record ends once"},
 	{"cmd/macronode/internal/server.exporter.news", "signal that a stream has new items, or that an operator has changed a lane", "1: one look is enough"},
 	{"cmd/macronode/internal/server.exporter.ended", "outcomes of attempts", "exports.sinks[].inflight: each attempt has one"},
