@@ -92,7 +92,7 @@ func TestVersionFlag(t *testing.T) {
 func TestConfigVerbsTakeTheFlagsOfServe(t *testing.T) {
 	t.Parallel()
 	p := startNode(t)
-	listen := []string{"--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", p.dir}
+	listen := []string{"--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", p.dir, "--set", "journal.stall_threshold=4s"}
 	for _, verb := range []string{"check", "effective", "diff"} {
 		d := newTestConsole()
 		if code := Run(append([]string{"config", verb}, listen...), d.Console); code != exit.CodeDone {
