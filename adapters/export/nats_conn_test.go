@@ -16,8 +16,8 @@ import (
 
 const natsGreeting = `INFO {"server_id":"x","version":"2.10.0","proto":1,"headers":true,"max_payload":1048576,"jetstream":true} ` + "\r\n"
 
-// hostile starts a server of NATS that greets, and then sends text on each connection, as a reply to the first request. It takes the connection to its end.
-func hostile(t *testing.T, greeting, reply string) (address string) {
+// serveEach starts a server that serves one connection after the other, and then closes it.
+func serveEach(t *testing.T, serve func(net.Conn)) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -30,15 +30,20 @@ func hostile(t *testing.T, greeting, reply string) (address string) {
 			if err != nil {
 				return
 			}
-			serveHostile(conn, greeting, reply)
+			serve(conn)
+			_ = conn.Close()
 		}
 	}()
 	t.Cleanup(func() { _ = l.Close(); <-done })
 	return l.Addr().String()
 }
 
+// hostile starts a server of NATS that greets, and then sends text on each connection, as a reply to the first request. It takes the connection to its end.
+func hostile(t *testing.T, greeting, reply string) (address string) {
+	return serveEach(t, func(conn net.Conn) { serveHostile(conn, greeting, reply) })
+}
+
 func serveHostile(conn net.Conn, greeting, reply string) {
-	defer conn.Close()
 	if _, err := io.WriteString(conn, greeting); err != nil {
 		return
 	}

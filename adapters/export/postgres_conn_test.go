@@ -40,26 +40,11 @@ func reports(conn io.Writer) {
 
 // hostileDatabase starts a server of PostgreSQL, which serves each connection after the first message of the client.
 func hostileDatabase(t *testing.T, serve func(net.Conn)) (url string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := pgproto3.NewBackend(conn, conn).ReceiveStartupMessage(); err == nil {
-				serve(conn)
-			}
-			_ = conn.Close()
+	return "postgres://a@" + serveEach(t, func(conn net.Conn) {
+		if _, err := pgproto3.NewBackend(conn, conn).ReceiveStartupMessage(); err == nil {
+			serve(conn)
 		}
-	}()
-	t.Cleanup(func() { _ = l.Close(); <-done })
-	return "postgres://a@" + l.Addr().String() + "/db?sslmode=disable"
+	}) + "/db?sslmode=disable"
 }
 
 // TestHostileServerOfPostgreSQL: what a server sends cannot take the memory of the process. The attempt fails, and says why.
