@@ -113,3 +113,29 @@ func TestEndedKeyEndsWait(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedKeyEndsStream: a stream ends when the node takes its permit, and counts as rejected. The read model may know of the end of the
+// key before.
+func TestEndedKeyEndsStream(t *testing.T) {
+	h, kept := build(t), new(decisionLog)
+	s := serve(t, h, func(c *httpapi.Config) { c.HeartbeatInterval, c.Decisions = time.Millisecond, kept })
+	e := s.listen(t, 1, "")
+	key, _ := h.Find(1)
+	key.Revoked = true
+	h.putKey(key)
+	for range 5 {
+		if got := e.next(); got != ":" {
+			t.Fatalf("it ends before it has lost its permit: %q", got)
+		}
+	}
+	s.lastHolder().LosePermit(event.RejectKeyEnded)
+	if got := e.change(); got != `event: end|data: {"reason":"unauthorized"}` {
+		t.Errorf("got %q", got)
+	}
+	if got := e.next(); got != "EOF" {
+		t.Errorf("then %q", got)
+	}
+	if d := kept.all[0]; d.Verdict.Reason != event.RejectKeyEnded || s.count.of["barred internal key_ended"] != 1 {
+		t.Errorf("%+v, counted %v", d.Verdict, s.count.of)
+	}
+}

@@ -43,11 +43,10 @@ func (s *stream) send(part []byte) error {
 // endReason returns why the stream must end; empty: it need not.
 func (s *stream) endReason() string {
 	status := s.k.Node.Status()
-	key, known := s.k.ReadModel.Find(s.k.key.ID)
 	switch {
 	case status.Phase >= types.Draining || !status.Reads:
 		return "draining"
-	case s.k.noteLoss() || !known || expired(&key, status.At):
+	case s.k.noteLoss(): // the core takes the permit when the key ends
 		return "unauthorized"
 	case s.k.r.Context().Err() != nil:
 		return "left"

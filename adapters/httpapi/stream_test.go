@@ -14,7 +14,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,15 +173,11 @@ func TestIdleStreamSendsHeartbeats(t *testing.T) {
 	}
 }
 
-// A stream ends with a reason if the node drains or the key is revoked.
+// A stream ends with a reason if the node drains or its API key has ended.
 func TestStreamEndsWithReason(t *testing.T) {
 	for want, end := range map[string]func(*backend){
-		"draining": func(h *backend) { h.set(func(s *event.Status) { s.Phase = types.Draining }) },
-		"unauthorized": func(h *backend) {
-			k, _ := h.Find(1)
-			k.Revoked = true
-			h.putKey(k)
-		},
+		"draining":     func(h *backend) { h.set(func(s *event.Status) { s.Phase = types.Draining }) },
+		"unauthorized": func(h *backend) { h.lastHolder().LosePermit(event.RejectKeyEnded) },
 	} {
 		h := build(t)
 		s := serve(t, h)
@@ -344,17 +339,16 @@ func TestStreamOutlivesRequestTimeouts(t *testing.T) {
 	}
 }
 
+// A panickingIndex panics when a stream waits.
+type panickingIndex struct{ fakeIndex }
+
+func (panickingIndex) Await(context.Context, types.Tenant, types.Seq) bool { panic("a bug") }
+
 // A panic in a response ends the connection, so that the response does not look complete. It is logged and
 // counted, and the permit is returned.
 func TestPanicInStreamCutsConnection(t *testing.T) {
 	h := build(t)
-	s := serve(t, h)
-	var asked atomic.Int64
-	h.onFindKey = func() {
-		if asked.Add(1)%2 == 0 { // the second lookup, in the stream
-			panic("a bug")
-		}
-	}
+	s := serve(t, h, func(c *httpapi.Config) { c.Index = panickingIndex{fakeIndex{h}} })
 	for range 2 {
 		e := s.listen(t, 1, "")
 		if got := e.next(); got != ":" {
