@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -155,6 +156,20 @@ func notHTTPUpstream(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
+// A patientConn reads the response although the node has closed the connection before it had the whole body. A client that is slow, or
+// whose machine is busy, gets an error when it writes; Go's returns that and not the response.
+type patientConn struct{ net.Conn }
+
+func (c patientConn) Write(b []byte) (int, error) {
+	_, _ = c.Conn.Write(b)
+	return len(b), nil
+}
+
+func dialPatiently(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	return patientConn{c}, err
+}
+
 // provoke sends the request of an outcome; n makes its parts unique.
 func (p process) provoke(t *testing.T, o *outcome, key string, n int) provoked {
 	t.Helper()
@@ -177,7 +192,7 @@ func (p process) provoke(t *testing.T, o *outcome, key string, n int) provoked {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", "k"+strconv.Itoa(n))
-	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: dialPatiently}}
 	resp, err := plain.Do(req)
 	if err != nil {
 		t.Fatalf("%s: %v", o.what, err)
