@@ -225,7 +225,7 @@ type Parts struct {
 
 // Journal is how the journal treats its disk.
 type Journal struct {
-	Reserve           Bytes         `key:"min_free_bytes" default:"256MiB" min:"64MiB" max:"1024GiB" change:"restart" doc:"Free disk space below which writes are rejected, so that recovery and drain have space. Uploads of objects are rejected below twice that, so that they stop before writes to the journal do."`
+	Reserve           Bytes         `key:"min_free_bytes" default:"256MiB" min:"64MiB" max:"1024GiB" change:"restart" doc:"Free disk space below which writes are rejected, so that recovery and drain have space. API keys can be revoked while an eighth of it is free. Uploads of objects are rejected below twice that, so that they stop before writes to the journal do."`
 	Backlog           Bytes         `key:"max_unsynced_bytes" default:"8MiB" min:"4MiB" max:"1GiB" change:"restart" doc:"Maximum bytes decided but not yet durable. Beyond it writes are rejected."`
 	Stall             time.Duration `key:"stall_threshold" default:"200ms" min:"1ms" max:"10s" change:"restart" doc:"Duration of a flush after which the node is degraded and rejects writes."`
 	Fail              time.Duration `key:"sync_timeout" default:"30s" min:"10ms" max:"1m" change:"restart" doc:"Duration of a flush after which the journal has failed and a restart is needed."`

@@ -368,12 +368,13 @@ var probes = [...]Probe{
 	{"", "recorded batched"}, {"", "recorded hold_opened"}, {"", "recorded hold_captured"}, {"", "recorded hold_released"}, {"", "recorded hold_expired"},
 	{"", "recorded freeze_changed"}, {"", "recorded key_created"}, {"", "recorded key_revoked"}, {"", "recorded keys_forgotten"},
 	{"", "keys are forgotten in a step that decides"}, {"", "a hold of a frozen account lapses"},
-	{"", "key created"}, {"", "key revoked"}, {"", "a reserved ref is refused"}, {"", "a key is revoked while its request waits"}, {"", "index lost"}, {"", "replayed of the index"},
+	{"", "key created"}, {"", "key revoked"}, {"", "a reserved ref is refused"}, {"", "a key is revoked while its request waits"}, {"", "a key is revoked on a full disk"}, {"", "index lost"}, {"", "replayed of the index"},
 	{"", "clock moved"}, {"", "snapshot written"}, {"", "began behind a snapshot"},
 }
 
 // rare are probes of fewer than one run in a hundred.
 var rare = [...]string{
+	"a key is revoked on a full disk",
 	"an answer that the disk did not give", "recovery failed: read", "recovery failed: write", "flush failed at the directory", "flush failed: no space",
 	"woke from a pause and gave up", "drain gave up waiting replies", "drain after a journal failure", "drain while a part of a body waits",
 	"a part of the unsynced data is there", "began behind a snapshot in which a hold is over", "money moves on another day",

@@ -43,6 +43,7 @@ func (w *World) sees(s *step) {
 		w.note(in.Kind == event.AcceptClock && degradedBy(types.ClockUntrusted), "an untrusted clock is accepted by an operator")
 	case *event.RevokeKey:
 		w.note(s.begun && w.waiting(in.Key), "a key is revoked while its request waits")
+		w.note(s.begun && degradedBy(types.DiskFull), "a key is revoked on a full disk")
 	case *event.ApplyPolicy:
 		w.note(before.OpenCircuits != [event.NumCallers]uint64{}, "a change while a breaker is open")
 		w.note(degradedBy(types.JournalStalled), "a change while the disk stalls")

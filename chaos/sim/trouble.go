@@ -23,7 +23,7 @@ var troubles = [...]struct {
 		}
 	}},
 	{"tight", func(o *odds) *int { return &o.full }, func(w *World) { w.disk.Leave(int64(w.c.Choose("fault/left", 3000))) }},
-	{"reserve", func(o *odds) *int { return &o.full }, func(w *World) { w.step(event.DiskFree{Bytes: uint64(w.c.Choose("fault/free", 2)) << 20}) }},
+	{"reserve", func(o *odds) *int { return &o.full }, func(w *World) { w.step(event.DiskFree{Bytes: []uint64{0, 1 << 20, 512}[w.c.Choose("fault/free", 3)]}) }},
 	{"objects", func(o *odds) *int { return &o.read }, func(w *World) {
 		is := w.c.Choose("fault/objects", 4) // none, unreadable, unwritable, or both
 		w.step(event.ObjectFiles{Unreadable: is&1 == 1, Unwritable: is&2 == 2})

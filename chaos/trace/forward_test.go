@@ -240,7 +240,7 @@ func ungranted() map[string]illegal {
 				limited[in.Key.ID] = true
 			}
 			return isA[*event.Request](s) && edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Posted && limited[r.Caller]
+				ok := r.Kind == record.Posted && limited[r.Caller] && len(r.Ref.Text) > 0 // a further ref is wrong for the window, too
 				if ok {
 					r.Ref = types.Name{Text: []byte("usage:1:2")}
 				}
@@ -257,6 +257,20 @@ func ungranted() map[string]illegal {
 				}
 				return r.Kind == record.Posted && len(revoked) > 0
 			})
+		}},
+		"a key is made on a full disk": {"WritesNeedJournal", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.CreateKey](s) && len(s.Frame) > 0 && b.DegradedBy == 0
+			if ok {
+				b.DegradedBy, v.DegradedBy = b.DegradedBy.With(types.DiskFull), v.DegradedBy.With(types.DiskFull)
+			}
+			return ok
+		}},
+		"a key is revoked with a failed journal": {"WritesNeedJournal", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.RevokeKey](s) && len(s.Frame) > 0
+			if ok {
+				b.DegradedBy, v.DegradedBy = b.DegradedBy.With(types.JournalFailed), v.DegradedBy.With(types.JournalFailed)
+			}
+			return ok
 		}},
 		"a revoked key gets something": {"InvalidKeyGetsNothing", func(_, _ *trace.View, s *trace.Step) bool {
 			if in, ok := s.In.(*event.RevokeKey); ok {

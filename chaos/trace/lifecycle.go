@@ -55,13 +55,26 @@ type life struct {
 	wanted  bool
 	aboard  map[types.Ticket]types.LSN // waiting requests and their frames; 0: an unknown frame
 	left    int                        // number of held replies without a caller
+	reserve uint64                     // bytes of the disk that writes leave free
+	scarce  bool                       // less than an eighth of it is free
 }
 
 func newLife(c node.Config) life {
-	return life{times: c.Drain, window: c.State.Idempotency.Keys, aboard: map[types.Ticket]types.LSN{}}
+	return life{times: c.Drain, window: c.State.Idempotency.Keys, reserve: c.MinFreeBytes, aboard: map[types.Ticket]types.LSN{}}
+}
+
+// unwritable returns the conditions under which an event is not recorded. A revocation may use the reserve of the disk.
+func (l *life) unwritable(in event.Event) types.Conditions {
+	if _, revokes := in.(*event.RevokeKey); revokes && !l.scarce {
+		return unwritable.Without(types.DiskFull)
+	}
+	return unwritable
 }
 
 func (l *life) step(before, after *View, s *Step) error {
+	if in, ok := s.In.(event.DiskFree); ok {
+		l.scarce = in.Bytes < l.reserve/8
+	}
 	if err := l.needs(before, after, s); err != nil {
 		return err
 	}
@@ -186,8 +199,8 @@ func (l *life) journal(before, after *View, s *Step) error {
 	default:
 		return broken("Emit", "a frame of %T", s.In)
 	}
-	if (before.DegradedBy|after.DegradedBy)&unwritable != 0 {
-		return broken("WritesNeedJournal", "a frame while degraded by %b", before.DegradedBy|after.DegradedBy)
+	if wrong := (before.DegradedBy | after.DegradedBy) & l.unwritable(s.In); wrong != 0 {
+		return broken("WritesNeedJournal", "a frame of %T while degraded by %b", s.In, wrong)
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func (g *rig) move(o odds) error {
 		}
 		switch g.r.IntN(12) {
 		case 0:
-			return g.say(event.DiskFree{Bytes: uint64(g.r.IntN(2)) << 20})
+			return g.say(event.DiskFree{Bytes: []uint64{0, 511, 512, 1 << 20}[g.r.IntN(4)]})
 		case 1:
 			var s event.Status
 			if g.node.Status(&s); s.Durable < s.LSN && g.r.IntN(8) == 0 {

@@ -50,7 +50,7 @@ func (n *Node) recordKey(now types.Now, at types.Time, in *event.CreateKey, out 
 	}
 }
 
-// revokeKey records the revocation of an API key, once.
+// revokeKey records the revocation of an API key, once. It does so on a full disk, too: a stolen key is ended at once.
 func (n *Node) revokeKey(now types.Now, at types.Time, in *event.RevokeKey, out *event.Effects) {
 	reply := event.Reply{Ticket: in.Ticket}
 	k, known := n.state.Keys.Find(in.Key)
@@ -64,7 +64,7 @@ func (n *Node) revokeKey(now types.Now, at types.Time, in *event.RevokeKey, out 
 	case !known, !n.mayAdminister(at, in.Caller, in.Tenant, k.Tenant):
 		reply.Problem = event.NotFound
 	case k.Revoked:
-	case !n.recovered || !n.readiness.AcceptsWrites():
+	case !n.recovered || !n.readiness.AcceptsRevocations():
 		reply.Problem = event.Unavailable
 	default:
 		n.rec = record.Record{Kind: record.KeyRevoked, Caller: in.Caller, Tenant: k.Tenant, APIKey: &event.Key{ID: in.Key}}

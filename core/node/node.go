@@ -186,7 +186,7 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 			n.readiness.Unsatisfy(need)
 		}
 	case event.DiskFree:
-		n.readiness.SetDegraded(types.DiskFull, in.Bytes < n.config.MinFreeBytes)
+		n.readiness.SetDiskFree(in.Bytes, n.config.MinFreeBytes)
 	case event.ProviderHealth:
 		n.onProviderHealth(in)
 	case event.FrameUnreadable:

@@ -11,17 +11,19 @@ type Node struct {
 	Began   bool // all dependencies were present once
 	Late    bool
 	Wanted  []int // upstreams that were never healthy
+	Free    int   // eighths of the reserve of the disk; 8: all of it, and more
 }
 
 // A Row is a row of the table: the phase, and what is served.
 type Row struct {
 	Phase                         string
 	Readyz, ForRead, Reads, Wrote bool
+	Revokes                       bool // once the node has begun
 }
 
 // New returns a node without any dependency that waits for some upstreams.
 func New(wanted ...int) Node {
-	n := Node{Missing: []types.Condition{types.DependencyJournal, types.DependencyKey, types.DependencyHTTP, types.DependencyAdmin, types.DependencySampler}, Wanted: wanted}
+	n := Node{Missing: []types.Condition{types.DependencyJournal, types.DependencyKey, types.DependencyHTTP, types.DependencyAdmin, types.DependencySampler}, Wanted: wanted, Free: 8}
 	if len(wanted) > 0 {
 		n.Missing = append(n.Missing, types.DependencyUpstreams)
 	}
@@ -51,6 +53,16 @@ func (n *Node) Unsatisfy(c types.Condition) { n.Missing = append(without(n.Missi
 func (n *Node) Degrade(c types.Condition)   { n.Wrong = append(without(n.Wrong, c), c) }
 func (n *Node) Restore(c types.Condition)   { n.Wrong = without(n.Wrong, c) }
 
+// HasFree handles the free space of the disk.
+func (n *Node) HasFree(eighths int) {
+	n.Free = eighths
+	if eighths < 8 {
+		n.Degrade(types.DiskFull)
+	} else {
+		n.Restore(types.DiskFull)
+	}
+}
+
 // Waited handles the start deadline.
 func (n *Node) Waited() { n.Late = !n.Began }
 
@@ -62,13 +74,14 @@ func (n *Node) Row() Row {
 		}
 		return Row{Phase: "starting"}
 	}
-	row := Row{"ready", true, true, true, true}
+	row := Row{"ready", true, true, true, true, n.Free > 0}
 	if len(n.Missing) > 0 || len(n.Wrong) > 0 {
 		row.Phase = "degraded"
 	}
 	for _, c := range n.Wrong {
 		if c == types.JournalStalled || c == types.JournalFailed || c == types.DiskFull {
 			row.Readyz, row.Wrote = false, false
+			row.Revokes = row.Revokes && c == types.DiskFull
 		}
 	}
 	for _, c := range n.Missing {

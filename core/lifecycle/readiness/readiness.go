@@ -19,7 +19,7 @@ import (
 // Invariants:
 //
 //	R1  nothing is served until all dependencies were met once
-//	R2  a failed or stalled journal and a full disk stop writes, never reads
+//	R2  a failed or stalled journal and a full disk stop writes, never reads; a full disk stops revocations of API keys only when it is exhausted
 //	R3  the dependency upstreams is unmet while one is awaited, and met for ever afterwards
 type Readiness struct {
 	deadline         types.Instant // of the start
@@ -27,6 +27,7 @@ type Readiness struct {
 	degradedBy       types.Conditions
 	awaitedUpstreams uint64 // bit i: upstream i is required and was never healthy
 	started          bool
+	exhausted        bool // the disk of the journal has no space for revocations either
 }
 
 // A Verdict is the result of the conditions.
@@ -80,6 +81,13 @@ func (r *Readiness) SetDegraded(c types.Condition, there bool) {
 	}
 }
 
+// SetDiskFree notes the free bytes of the journal's disk. With less than the reserve, writes stop. Revocations of API keys are small, and
+// each key is revoked once: they may use the reserve down to an eighth of it.
+func (r *Readiness) SetDiskFree(free, reserve uint64) {
+	r.SetDegraded(types.DiskFull, free < reserve)
+	r.exhausted = free < reserve/8
+}
+
 // Tick reports a start that takes too long.
 func (r *Readiness) Tick(now types.Instant) {
 	if r.startOverdue(now) {
@@ -121,12 +129,19 @@ func (r *Readiness) AcceptsWrites() bool {
 	return !r.degradedBy.Has(types.JournalStalled) && !r.degradedBy.Has(types.JournalFailed) && !r.degradedBy.Has(types.DiskFull)
 }
 
+// AcceptsRevocations reports whether the journal accepts revocations of API keys.
+func (r *Readiness) AcceptsRevocations() bool {
+	return !r.degradedBy.Has(types.JournalStalled) && !r.degradedBy.Has(types.JournalFailed) && !r.exhausted
+}
+
 // Check returns the first invariant that does not hold.
 func (r *Readiness) Check() error {
 	v := r.Verdict()
 	switch {
 	case !r.started && (v.Ready || v.ForRead || v.Reads || v.Writes):
 		return errors.New("R1: served before everything was there")
+	case r.AcceptsWrites() && !r.AcceptsRevocations():
+		return errors.New("R2: writes without revocations")
 	case v.Writes && !r.AcceptsWrites() || v.Ready && !v.Writes || r.started && !v.Reads:
 		return errors.New("R2: writes without a journal, or no reads")
 	case (r.awaitedUpstreams == 0) != r.satisfied.Has(types.DependencyUpstreams):
@@ -137,5 +152,5 @@ func (r *Readiness) Check() error {
 
 // HashInto mixes r into h.
 func (r *Readiness) HashInto(h types.Hash64) types.Hash64 {
-	return h.Mix(uint64(r.deadline)).Mix(uint64(r.satisfied)).Mix(uint64(r.degradedBy)).Mix(r.awaitedUpstreams).MixBool(r.started)
+	return h.Mix(uint64(r.deadline)).Mix(uint64(r.satisfied)).Mix(uint64(r.degradedBy)).Mix(r.awaitedUpstreams).MixBool(r.started).MixBool(r.exhausted)
 }

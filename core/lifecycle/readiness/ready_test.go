@@ -104,7 +104,7 @@ func TestMatchesModel(t *testing.T) {
 			return types.Condition(rapid.IntRange(0, most).Draw(t, "need"))
 		})
 		ailment := rapid.Custom(func(t *rapid.T) types.Condition {
-			return types.Condition(rapid.IntRange(int(types.JournalStalled), int(types.StartTimeout)-1).Draw(t, "ailment"))
+			return types.Condition(rapid.IntRange(int(types.JournalStalled), int(types.StartTimeout)-1).Filter(func(c int) bool { return c != int(types.DiskFull) }).Draw(t, "ailment"))
 		})
 		meet := func(t *rapid.T) {
 			c := need.Draw(t, "c")
@@ -132,6 +132,11 @@ func TestMatchesModel(t *testing.T) {
 			"miss": func(t *rapid.T) { c := need.Draw(t, "c"); r.Unsatisfy(c); m.Unsatisfy(c) },
 			"ail":  func(t *rapid.T) { c := ailment.Draw(t, "c"); r.SetDegraded(c, true); m.Degrade(c) },
 			"heal": func(t *rapid.T) { c := ailment.Draw(t, "c"); r.SetDegraded(c, false); m.Restore(c) },
+			"disk": func(t *rapid.T) {
+				free := rapid.SampledFrom([]uint64{0, 999, 1000, 7999, 8000, 9000}).Draw(t, "free")
+				r.SetDiskFree(free, 8000)
+				m.HasFree(int(free / 1000))
+			},
 			"tick": func(t *rapid.T) {
 				now += types.Instant(rapid.Int64Range(0, 60).Draw(t, "ns"))
 				r.Tick(now)
@@ -149,8 +154,12 @@ func TestMatchesModel(t *testing.T) {
 
 func agrees(t *rapid.T, r *readiness.Readiness, m *model.Node) {
 	v := r.Verdict()
-	got := model.Row{Phase: v.Phase.String(), Readyz: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Wrote: v.Writes}
-	if want := m.Row(); got != want {
+	got := model.Row{Phase: v.Phase.String(), Readyz: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Wrote: v.Writes, Revokes: r.AcceptsRevocations()}
+	want := m.Row()
+	if !m.Began {
+		got.Revokes = false
+	}
+	if got != want {
 		t.Fatalf("%+v, the table says %+v", got, want)
 	}
 	for _, c := range m.Missing {
