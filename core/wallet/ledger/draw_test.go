@@ -14,6 +14,9 @@ func (w *walk) drawOp() model.Op {
 	low := func(n int) int { return min(w.pick(n), w.pick(n), w.pick(n)) } // favour low numbers
 	kinds := []string{"issue", "issue", "issue", "issue", "transfer", "transfer", "burn", "hold", "hold", "hold", "hold",
 		"capture", "capture", "capture", "release"}
+	if w.hoards {
+		kinds = []string{"issue", "issue", "transfer", "hold", "hold", "hold", "hold", "hold", "hold", "hold", "capture"}
+	}
 	if w.pick(20) == 0 {
 		kinds = []string{"freeze", "unfreeze", "unfreeze"}
 	}
@@ -50,6 +53,9 @@ func (w *walk) drawOp() model.Op {
 	if o.Kind != "issue" && w.pick(2) == 0 { // the balance, or a little more or less
 		has, _ := w.model.Balance(o.Tenant, o.From, o.Asset)
 		o.Amount = w.about(has.Sub(has, w.model.Kept(0, o.Tenant, o.From, o.Asset)))
+	}
+	if o.Kind == "hold" && w.hoards && w.pick(4) > 0 {
+		o.Amount.SetInt64(1)
 	}
 	return o
 }
@@ -94,6 +100,10 @@ func (w *walk) drawHoldEnd(o model.Op) model.Op {
 		o.Hold = active[w.pick(len(active))]
 	}
 	h, active := w.model.Hold(o.Hold)
+	if active && len(w.model.Active()) < 3 && w.pick(10) == 0 { // at its expiry, or just before; then others expire, too
+		w.at = max(w.at, h.Until-types.Time(w.pick(2)))
+		o.At = w.at
+	}
 	if active && w.pick(8) > 0 {
 		o.Tenant, o.From, o.Asset = h.Tenant, h.From, h.Asset
 		if h.To != "" && w.pick(8) > 0 {
