@@ -25,9 +25,10 @@ import (
 // testConsole is a console with a simulated clock, and its output.
 type testConsole struct {
 	*Console
-	out, err bytes.Buffer
-	time     time.Time
-	waits    []time.Duration
+	out, err  bytes.Buffer
+	time      time.Time
+	waits     []time.Duration
+	mostWaits int // after these no attempt follows; 0: no limit. Near the end of --timeout an attempt has hardly any time
 }
 
 func newTestConsole() *testConsole {
@@ -38,6 +39,9 @@ func newTestConsole() *testConsole {
 		newKey: func() string { return "drawn" },
 		sleep: func(_ context.Context, w time.Duration) error {
 			d.waits, d.time = append(d.waits, w), d.time.Add(w)
+			if d.mostWaits > 0 && len(d.waits) > d.mostWaits {
+				return context.DeadlineExceeded
+			}
 			return nil
 		}}
 	return d

@@ -161,7 +161,7 @@ func TestExplainShowsCause(t *testing.T) {
 		}
 	}
 	for check := testkit.HangGuard(t); !p.isEjected(t, "two"); check() { // they are ejected for some seconds
-		p.until(t, "POST", "/two/x", 1, ejected)
+		_, _ = p.requestID(t, "POST", "/two/x") // on a busy machine they were ejected while a decision was looked up
 	}
 	p.checkCounters(t)
 }

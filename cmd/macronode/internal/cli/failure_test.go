@@ -97,6 +97,7 @@ func TestUnknownPutIsNotFailed(t *testing.T) {
 		{"the last part is cut, and its content another one", large, []string{"201 " + upload("0"), "204", "cut", "200 " + upload(first), other, "cut"}, 1, other[4:]},
 	} {
 		p, d := newPeer(t, append(head, c.answers...)...), newTestConsole()
+		d.mostWaits = 3
 		if code := Run([]string{"object", "put", c.file, "--json", "--url", p.URL, "--api-key", "secret", "--state-home", t.TempDir()}, d.Console); code != c.code || d.out.String() != c.want+"\n" {
 			t.Errorf("%s: %d\n%s%swant %d\n%s", c.name, code, &d.out, &d.err, c.code, c.want)
 		}
