@@ -162,11 +162,3 @@ func (t RawResponse) MarshalJSON() ([]byte, error) {
 	}
 	return t.Raw, nil
 }
-
-// parse parses a response. Unknown members are ignored.
-func parse[T any](raw []byte, to *T) error {
-	if err := json.Unmarshal(raw, to); err != nil {
-		return fmt.Errorf("%w: %w", ErrWrongNode, err)
-	}
-	return nil
-}
