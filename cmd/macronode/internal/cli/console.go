@@ -68,10 +68,29 @@ func (c *Console) execute(args []string) error {
 	if err != nil {
 		return exit.Unable(fmt.Errorf("%w; see macronode --help", err))
 	}
+	if flag := repeated(command); flag != "" {
+		return exit.Unable(fmt.Errorf("--%s is given more than once", flag))
+	}
 	if c.tree.ShowBuild {
 		return new(versionCmd).Run(c)
 	}
 	return command.Run(c)
+}
+
+// repeated returns the name of a required flag that is given more than once; empty: none is. Such flags say what is done, as --amount
+// does: of two amounts, neither is surely meant. A wrapper's defaults of other flags can be replaced.
+func repeated(command *kong.Context) string {
+	given := map[*kong.Flag]bool{}
+	for _, at := range command.Path {
+		if at.Flag == nil || !at.Flag.Required || at.Flag.IsCumulative() {
+			continue
+		}
+		if given[at.Flag] {
+			return at.Flag.Name
+		}
+		given[at.Flag] = true
+	}
+	return ""
 }
 
 // reportError prints an error on standard error, one sentence a line, and returns the exit code.
