@@ -191,7 +191,7 @@ func TestDiskIsEmptied(t *testing.T) {
 func TestRebalanceOfShards(t *testing.T) {
 	t.Parallel()
 	const coding, often, burst = "storage.coding=3+2", "storage.repair.interval=20ms", "storage.repair.burst=128KiB"
-	const rate = "storage.repair.rate=256KiB" // so that shards are left to move on a slow machine
+	const slow, rate = "storage.repair.rate=128KiB", "storage.repair.rate=256KiB" // so that shards are left to move on a slow machine
 	const old, added = "a b c d e", "f g"
 	r := &rebalanced{dir: t.TempDir(), disks: t.TempDir(), want: 5}
 	for n := range 16 {
@@ -201,7 +201,7 @@ func TestRebalanceOfShards(t *testing.T) {
 	putObjects(t, k, r.contents...)
 	k.End()
 	for range 3 {
-		k = r.start(t, old+" "+added, coding, rate, burst)
+		k = r.start(t, old+" "+added, coding, slow, burst)
 		readObjects(t, k, r.contents...)
 		moving, output := r.begin(t, old, added, 2)
 		k.End()
