@@ -10,8 +10,8 @@ import (
 	"macronode/adapters/client"
 )
 
-// TestStrangerIsNoNode: a server that answers 200 and {} to everything is no node. What it was asked to do may or may not be done.
-func TestStrangerIsNoNode(t *testing.T) {
+// TestOtherServerIsNoNode: a server that answers 200 and {} to everything is no node. What it was asked to do may or may not be done.
+func TestOtherServerIsNoNode(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "{}")
