@@ -198,6 +198,7 @@ func entries() []Mutant {
 	)
 	return []Mutant{
 		alone("one test has such a server", one("another server's response is one of the node", "a response is from a node", "adapters/client/parse.go", "len(always) > 0 &&", "len(always) < 0 &&", "./adapters/client TestOtherServerIsNoNode$")),
+		alone("one test has a node that goes on", one("frames after those of a backup count as missing", "a backup of a sound node is complete", "cmd/macronode/internal/offline/backup.go", "if upto > 0 { // a running", "if upto == 0 { // a running", "./cmd/macronode/internal/offline TestBackupOfNodeThatGoesOn$")),
 		one("a full bucket leaves the outcome unknown", "a definite rejection is reported as one", "adapters/client/retry.go", "case a.code == QuotaExceeded:", "case false:", "./adapters/client TestJudge$", "./cmd/macronode TestScripts/^price$"),
 		alone("names are a rule of one model", one("a name needs no bucket", "an object with a name needs its bucket", decide, "case !p.HasBucket(t, c.Bucket.ID):\n\t\treturn m, event.NotFound\n\tcase c.Match", "case c.Match", names)),
 		alone("names are a rule of one model", one("a condition for absence is ignored", "If-None-Match never replaces an object", decide, "case c.Match.Absent && held, ", "case ", names)),

@@ -86,18 +86,21 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 		}
 		defer pin.Close() //nolint:errcheck // nothing was written
 	}
+	_, before, err := evidence(cfg)
+	if err != nil {
+		return nil, err
+	}
 	upto, lock, damaged, err := e.durable(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
-	from, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, datadir.Journal)))
+	from, known, err := evidence(cfg)
 	if err != nil {
-		return nil, exit.Unable(err)
+		return nil, err
 	}
-	known, err := datadir.ReadEvidence(cfg.Data, from, func(error) {})
-	if err != nil {
-		return nil, exit.Unable(err)
+	if upto > 0 { // a running node goes on: by now it may have recorded frames behind those that are copied
+		known = before
 	}
 	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: o.Heir}
 	k, err := e.copyOf(source{ctx, cfg, from}, upto, objects, copied, o.Contents)
@@ -138,6 +141,17 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 		}
 	}
 	return &made, err
+}
+
+// evidence returns the segments of a data directory, and which frames are known to be durable.
+func evidence(cfg *config.Config) (from datadir.Segments, known datadir.Evidence, err error) {
+	if from, err = datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, datadir.Journal))); err != nil {
+		return from, known, exit.Unable(err)
+	}
+	if known, err = datadir.ReadEvidence(cfg.Data, from, func(error) {}); err != nil {
+		return from, known, exit.Unable(err)
+	}
+	return from, known, nil
 }
 
 // copyOf returns the copy of the objects; nil: the node never had any. That no file of an object is found proves nothing: the directories may
