@@ -94,7 +94,7 @@ type Route struct {
 	Auth        string        `key:"auth" default:"key" one:"none key" doc:"Credential that the request needs: key for an API key of this node, none for none."`
 	Rewrite     string        `key:"rewrite" form:"path" doc:"Replacement for the matched path prefix. Default: the path is unchanged."`
 	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time limit until a response begins, or the client's X-Deadline-Ms if shorter."`
-	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Maximum requests of the route waiting or in progress. 0 means no limit of its own."`
+	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Maximum requests of the route waiting or in progress, of all callers: one may have all of them. 0 means no limit of its own."`
 	Required    bool          `key:"required_for_readiness" default:"false" doc:"The node becomes ready only after the upstream has passed a health check; with hydrate, the upstreams of the required reads."`
 	Inflate     bool          `key:"decompress_request" default:"false" doc:"Decompresses gzip and zstd bodies before they are forwarded, up to ten times the size plus 64 KiB, at most 32 MiB. Other codings are rejected."`
 
