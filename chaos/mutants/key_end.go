@@ -15,7 +15,7 @@ func endedKeys() []Mutant {
 	return []Mutant{
 		one("requests of a revoked key go on", law, "core/node/keys.go", "		n.endRequests(now.Mono, at, out)\n	}\n	n.reply", "	}\n	n.reply", model, script, steps, product),
 		alone("the other checks permit a refusal", one("a full disk stops revocations", "a key is revoked on a full disk", "core/node/keys.go", "!n.readiness.AcceptsRevocations()", "!n.readiness.AcceptsWrites()", "./core/node TestTranscripts/disk-keys$")),
-		one("a revocation uses the last of the disk", "a key is revoked on a full disk", "core/lifecycle/readiness/readiness.go", "free < reserve/8", "false", "./core/lifecycle/readiness TestMatchesModel$", "./core/node TestTranscripts/disk-keys$", steps),
+		one("a revocation uses the last of the disk", "a key is revoked on a full disk", "core/lifecycle/readiness/readiness.go", "free < reserve/reserveParts", "false", "./core/lifecycle/readiness TestMatchesModel$", "./core/node TestTranscripts/disk-keys$", steps),
 		one("requests of an expired key go on", law, "core/node/node.go", "if n.nextKeyEnd > 0 && n.nextKeyEnd <= at {", "if n.nextKeyEnd < 0 {", model, script, steps, product),
 		one("nothing is due when a key expires", law, "core/node/due.go", "n.nextKeyEnd > 0)", "n.nextKeyEnd < 0)", model, script),
 		one("an ended key is admitted until the read model has its end", law, "core/node/admission.go", "if in.Key != 0 && n.keyHasEnded(at, in.Key) {", "if in.Key != 0 && n.nextKeyEnd < 0 {", model, script, steps),

@@ -196,7 +196,6 @@ func (h *soakRun) awaitIdle() {
 	var busy []string
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks at another process
 		is := h.gauges()
-		is["process_open_fds"] -= float64(h.tables())
 		if busy = grown(is, h.first); len(busy) == 0 {
 			break
 		}
@@ -206,7 +205,6 @@ func (h *soakRun) awaitIdle() {
 		}
 	}
 	is := h.gauges()
-	is["process_open_fds"] -= float64(h.tables())
 	if is["process_resident_memory_bytes"] > h.bound {
 		h.t.Errorf("%.0f bytes in memory, beyond the %.0f that are told", is["process_resident_memory_bytes"], h.bound)
 	}
@@ -247,13 +245,14 @@ func grown(is, first map[string]float64) (all []string) {
 	return all
 }
 
-// gauges returns the gauges of admission and of the process.
+// gauges returns the gauges of admission and of the process. Tables of the index are not among its open files.
 func (h *soakRun) gauges() map[string]float64 {
 	h.t.Helper()
 	all, err := h.Gauges(h.t.Context(), append(kill.AtGate(), "go_goroutines", "process_open_fds", "process_resident_memory_bytes")...)
 	if err != nil || len(all) < 12 {
 		h.t.Fatalf("%d gauges, %v", len(all), err)
 	}
+	all["process_open_fds"] -= float64(h.tables())
 	return all
 }
 

@@ -47,16 +47,16 @@ const (
 
 // life has the variables of Drain that no view shows.
 type life struct {
-	times   drain.Times
-	window  int           // the most idempotency keys and refs in memory
-	until   types.Instant // the deadline of the phase
-	started bool
-	http    listener
-	wanted  bool
-	aboard  map[types.Ticket]types.LSN // waiting requests and their frames; 0: an unknown frame
-	left    int                        // number of held replies without a caller
-	reserve uint64                     // bytes of the disk that writes leave free
-	scarce  bool                       // less than an eighth of it is free
+	times     drain.Times
+	window    int           // the most idempotency keys and refs in memory
+	until     types.Instant // the deadline of the phase
+	started   bool
+	http      listener
+	wanted    bool
+	aboard    map[types.Ticket]types.LSN // waiting requests and their frames; 0: an unknown frame
+	left      int                        // number of held replies without a caller
+	reserve   uint64                     // bytes of the disk that writes leave free
+	exhausted bool                       // less than an eighth of it is free
 }
 
 func newLife(c node.Config) life {
@@ -65,7 +65,7 @@ func newLife(c node.Config) life {
 
 // unwritable returns the conditions under which an event is not recorded. A revocation may use the reserve of the disk.
 func (l *life) unwritable(in event.Event) types.Conditions {
-	if _, revokes := in.(*event.RevokeKey); revokes && !l.scarce {
+	if _, revokes := in.(*event.RevokeKey); revokes && !l.exhausted {
 		return unwritable.Without(types.DiskFull)
 	}
 	return unwritable
@@ -73,7 +73,7 @@ func (l *life) unwritable(in event.Event) types.Conditions {
 
 func (l *life) step(before, after *View, s *Step) error {
 	if in, ok := s.In.(event.DiskFree); ok {
-		l.scarce = in.Bytes < l.reserve/8
+		l.exhausted = in.Bytes < l.reserve/8
 	}
 	if err := l.needs(before, after, s); err != nil {
 		return err

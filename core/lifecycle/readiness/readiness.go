@@ -81,11 +81,14 @@ func (r *Readiness) SetDegraded(c types.Condition, there bool) {
 	}
 }
 
+// reserveParts is how many parts the reserve of the disk has, of which revocations leave one.
+const reserveParts = 8
+
 // SetDiskFree notes the free bytes of the journal's disk. With less than the reserve, writes stop. Revocations of API keys are small, and
 // each key is revoked once: they may use the reserve down to an eighth of it.
 func (r *Readiness) SetDiskFree(free, reserve uint64) {
 	r.SetDegraded(types.DiskFull, free < reserve)
-	r.exhausted = free < reserve/8
+	r.exhausted = free < reserve/reserveParts
 }
 
 // Tick reports a start that takes too long.
