@@ -54,3 +54,19 @@ func TestBytesOfLogGiveSameRun(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkloadsMeet: a run may have any workloads together, since bytes may draw them.
+func TestWorkloadsMeet(t *testing.T) {
+	for seed := range uint64(300) {
+		c, rest := Choices(seed, 200), seed
+		for _, odd := range []struct {
+			site string
+			n    uint64
+		}{{"odds/storage", 3}, {"odds/prepaid", 2}, {"odds/counter", 2}, {"odds/files", 2}, {"odds/usage", 2}} {
+			c, rest = world.Given(c, odd.site, int(rest%odd.n)), rest/odd.n
+		}
+		if err := New(c).Run(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}

@@ -56,6 +56,9 @@ func (o *odds) drawWorkloads(c world.Chooser) {
 	o.storage = c.Choose("odds/storage", 3)
 	o.usage = c.Choose("odds/usage", 2)
 	o.prepaid = c.Choose("odds/prepaid", 2)
+	if o.usage > 0 && o.prepaid > 0 {
+		o.storage = 0 // the prepaid tenant stores objects itself
+	}
 	o.charges = c.Choose("odds/charges", 2)
 	o.exports = c.Choose("odds/exports", 2)
 	o.restore = c.Choose("odds/restore", 2)

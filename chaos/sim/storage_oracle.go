@@ -72,7 +72,7 @@ func (o *storageOracle) frame(body []byte) (of *storageRecord, at types.Position
 				of, at, o.recorded[place] = &s, place, s.text()
 				free = !s.isPut() || keeps
 			}
-		case r.Tenant == storageTenant:
+		case r.Tenant == storageTenant && movesPayer(&r):
 			if o.pays(place, h.At, &r); r.Kind == record.HoldCaptured || r.Kind == record.HoldReleased {
 				money = append(money, r)
 			}
@@ -110,6 +110,11 @@ func (o *storageOracle) settles(at types.Position, of *storageRecord, free bool,
 	default:
 		o.stored += price
 	}
+}
+
+// movesPayer reports whether a record moves money of the payer: other accounts of the tenant pay for usage.
+func movesPayer(r *record.Record) bool {
+	return string(r.From.Text) == payer || r.Kind == record.Posted && string(r.To.Text) == payer
 }
 
 // pays folds a movement of the payer.
