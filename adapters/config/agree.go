@@ -121,6 +121,9 @@ func (c *Config) route(at int, refuse refuser) {
 	c.hydrates(r, refuse)
 	r.allows(refuse)
 	c.requires(r, refuse)
+	if r.FlowInflight > r.MaxInflight {
+		refuse(".max_inflight_per_flow", "is %d: must be at most max_inflight of the route, which is %d", r.FlowInflight, r.MaxInflight)
+	}
 	if r.Header.Value != "" && r.Header.Name == "" {
 		refuse(".header", "has a value but no name: set both, or the name only")
 	}

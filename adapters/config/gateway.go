@@ -84,19 +84,20 @@ func (u *Upstream) complete() {
 
 // A Route selects requests for an upstream.
 type Route struct {
-	Name        string        `key:"name" form:"label" doc:"Name of the route in quotas and reports."`
-	Host        string        `key:"host" form:"host" doc:"Host of the request, without port; *.example.com covers all names below it. Default: any host."`
-	Path        string        `key:"path" default:"/" form:"prefix" doc:"Path prefix of the request, in whole segments."`
-	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods of the request. Default: any method."`
-	Header      Header        `key:"header" doc:"Header that the request must have."`
-	Upstream    string        `key:"upstream" form:"label" either:"what is served" doc:"Upstream to which requests are forwarded."`
-	Hydrate     []Part        `key:"hydrate" most:"3" takes:"reads" either:"what is served" doc:"Upstream reads made concurrently and merged into one JSON response."`
-	Auth        string        `key:"auth" default:"key" one:"none key" doc:"Credential that the request needs: key for an API key of this node, none for none."`
-	Rewrite     string        `key:"rewrite" form:"path" doc:"Replacement for the matched path prefix. Default: the path is unchanged."`
-	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time limit until a response begins, or the client's X-Deadline-Ms if shorter."`
-	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Maximum requests of the route waiting or in progress, of all callers: one may have all of them. 0 means no limit of its own."`
-	Required    bool          `key:"required_for_readiness" default:"false" doc:"The node becomes ready only after the upstream has passed a health check; with hydrate, the upstreams of the required reads."`
-	Inflate     bool          `key:"decompress_request" default:"false" doc:"Decompresses gzip and zstd bodies before they are forwarded, up to ten times the size plus 64 KiB, at most 32 MiB. Other codings are rejected."`
+	Name         string        `key:"name" form:"label" doc:"Name of the route in quotas and reports."`
+	Host         string        `key:"host" form:"host" doc:"Host of the request, without port; *.example.com covers all names below it. Default: any host."`
+	Path         string        `key:"path" default:"/" form:"prefix" doc:"Path prefix of the request, in whole segments."`
+	Methods      []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods of the request. Default: any method."`
+	Header       Header        `key:"header" doc:"Header that the request must have."`
+	Upstream     string        `key:"upstream" form:"label" either:"what is served" doc:"Upstream to which requests are forwarded."`
+	Hydrate      []Part        `key:"hydrate" most:"3" takes:"reads" either:"what is served" doc:"Upstream reads made concurrently and merged into one JSON response."`
+	Auth         string        `key:"auth" default:"key" one:"none key" doc:"Credential that the request needs: key for an API key of this node, none for none."`
+	Rewrite      string        `key:"rewrite" form:"path" doc:"Replacement for the matched path prefix. Default: the path is unchanged."`
+	Deadline     time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time limit until a response begins, or the client's X-Deadline-Ms if shorter."`
+	MaxInflight  int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Maximum requests of the route waiting or in progress, of all callers. 0 means no limit of its own."`
+	FlowInflight int           `key:"max_inflight_per_flow" default:"0" min:"0" max:"65536" doc:"Of max_inflight, those of one tenant, or one peer without a key. 0: it leaves room for others and gets another request only while it has fewer than are left, so half of them alone. Admin keys have no such limit."`
+	Required     bool          `key:"required_for_readiness" default:"false" doc:"The node becomes ready only after the upstream has passed a health check; with hydrate, the upstreams of the required reads."`
+	Inflate      bool          `key:"decompress_request" default:"false" doc:"Decompresses gzip and zstd bodies before they are forwarded, up to ten times the size plus 64 KiB, at most 32 MiB. Other codings are rejected."`
 
 	// Load sets PathNormalization.
 	PathNormalization string `key:"path_normalization" one:"strict off" doc:"strict rejects a path with 400 if an upstream may normalise it to another path; off forwards it unchanged. Default: strict for a route with key and for the other routes of its host, else off."`

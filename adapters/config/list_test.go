@@ -182,6 +182,7 @@ func TestListErrorsNameThePlace(t *testing.T) {
 		{"upstreams: {a: {url: 'http://a', max_attempts: 11}}", `upstreams.a.max_attempts (file node.yaml) is 11: must be a whole number from 1 to 10`},
 
 		{up + "routes: [{upstream: ap}]", `routes[0].upstream (file node.yaml) is "ap", which is no upstream: the nearest is app, there are app, web`},
+		{up + "routes: [{upstream: app, max_inflight: 3, max_inflight_per_flow: 4}]", `routes[0].max_inflight_per_flow (file node.yaml) is 4: must be at most max_inflight of the route, which is 3`},
 		{"routes: [{upstream: app}]", `routes[0].upstream (file node.yaml) is "app": there are no upstreams`},
 		{up + "routes: [{path: /}]", `routes[0] (file node.yaml) has 0 of upstream, hydrate: set exactly one`},
 		{up + "routes: [{hydrate: []}]", `routes[0].hydrate (file node.yaml) is empty: must be a list of at most 3 reads`},
@@ -216,7 +217,7 @@ func TestListErrorsNameThePlace(t *testing.T) {
 		{up + "routes: [{upstream: app, cors: {origins: ['a.example']}}]", `routes[0].cors.origins[0] (file node.yaml) is "a.example": must be ` + forms["origin"].wants},
 		{up + "routes: [{upstream: app, cors: {origins: ['https://A']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://A": must be ` + forms["origin"].wants},
 		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], methods: [TRACE]}}]", `routes[0].cors.methods[0] (file node.yaml) is "TRACE": must be a method in capitals, and neither CONNECT nor TRACE, or *`},
-		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is not a configuration key: the nearest is cors, valid keys: auth, cors, deadline, decompress_request, header, host, hydrate, max_inflight, methods, name, path, path_normalization, required_for_readiness, rewrite, upstream`},
+		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is not a configuration key: the nearest is cors, valid keys: auth, cors, deadline, decompress_request, header, host, hydrate, max_inflight, max_inflight_per_flow, methods, name, path, path_normalization, required_for_readiness, rewrite, upstream`},
 		{up + "routes: [{upstream: web}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},

@@ -219,6 +219,7 @@ var rejectDetails = [event.NumRejectReasons]string{
 	event.RejectFlowLimit:     "The caller has its share of the queue.",
 	event.RejectClassDisabled: "The class of the caller is disabled.",
 	event.RejectRouteLimit:    "The route has reached its limit of requests in progress.",
+	event.RejectRouteFlow:     "The caller has its share of the requests in progress of the route.",
 	event.RejectQueueTimeout:  "No permit became free in time.",
 	event.RejectNoSlots:       "The class of the caller has too many requests.",
 	event.RejectGaveWay:       gaveWayDetail,

@@ -68,7 +68,7 @@ var Limits = []Limit{
 	{"quotas", "requests and bytes of each subject; beyond the quota 429", []string{"core/gateway/quota.Quota.Take"}, "core/node/testdata/quotas.story"},
 
 	{"upstreams", "upstreams, endpoints and attempts; a configuration with more is rejected", []string{"core/gateway/upstream.Rules.check"}, "core/gateway/upstream/testdata/breaker"},
-	{"routes", "routes, and concurrent requests of each (max_inflight); beyond max_inflight 429", []string{"core/gateway/admission.Admit.Would"}, "core/gateway/admission/testdata/transcript"},
+	{"routes", "routes, and concurrent requests of each (max_inflight) and of one tenant or peer on it (max_inflight_per_flow); beyond these 429", []string{"core/gateway/admission.Admit.Would"}, "core/gateway/admission/testdata/routes_leave_room"},
 
 	{"queue.quantum_bytes", "bytes that one tenant or peer may use in one turn", []string{"core/gateway/drr.Queue.front"}, "core/gateway/drr/testdata/turns"},
 	{"queue.max_wait", "time to wait for a permit; then 429", []string{"core/gateway/admission.Admit.Overdue"}, "core/gateway/admission/testdata/transcript"},

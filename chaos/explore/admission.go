@@ -116,7 +116,7 @@ func (s hallSight) String() string {
 
 // hallLimits returns a number of permits, and short queues.
 func hallLimits(permits, each int) admission.Limits {
-	l := admission.Limits{Places: hallSlots, Quantum: 1 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512, Wait: 20 * time.Millisecond, Grace: time.Second, Routes: []int{0}}
+	l := admission.Limits{Places: hallSlots, Quantum: 1 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512, Wait: 20 * time.Millisecond, Grace: time.Second, Routes: []event.RouteLimits{{}}}
 	l.Facets[types.FacetWallet] = admission.Facet{Permits: permits, Queue: 2 * each, PerClass: [types.NumClasses]int{0, each, each}, PerFlow: each}
 	return l
 }

@@ -28,7 +28,7 @@ func gateway() []Mutant {
 		one("waiting time has no limit", "waiting is bounded", admit, "until: now.Add(min(a.limits.Wait, in.TimeLeft/4))", "until: now.Add(in.TimeLeft)", admissionTest, admissionModel, sim),
 		one("wait may exceed a quarter of the deadline", "at most a quarter of the deadline", admit, "min(a.limits.Wait, in.TimeLeft/4)", "a.limits.Wait", admissionModel, sim),
 		one("permit of another facet is used", "facets do not share permits", admit, "		if a.queues[f].Ready() {", "\t\tif a.queues[types.FacetWallet].Ready() && f >= 0 {", admissionTest, admissionModel, sim),
-		one("route has no limit of requests", "max_inflight", admit, "int(a.routes[in.Route]) >= a.limits.Routes[in.Route]", "false", admissionTest, admissionModel, transcripts, sim),
+		one("route has no limit of requests", "max_inflight", "core/gateway/admission/route.go", "if room <= 0 {", "if false {", admissionTest, admissionModel, transcripts, sim),
 		one("abandoned part stays in the queue", "a part belongs to a running request", admit, "\t\ta.drop(t.Slot())\n", "", "./core/gateway/admission TestStream$", admissionModel),
 		one("request rejected after admission stays charged", "a rejected request costs nothing", arrive, "\t\t\tn.quota.Undo(now, e.Ticket.Slot())\n\t\t\tn.rejectAdmission(event.Decision{Ticket: e.Ticket, Reason: event.RejectQueueTimeout", "\t\t\tn.rejectAdmission(event.Decision{Ticket: e.Ticket, Reason: event.RejectQueueTimeout", "./core/node TestTranscripts/^stream$", reported),
 		alone("otherwise a slot that is reused within a turn is a data race", one("part of another request is decided", "a decision belongs to one use of a slot", gate, "case p.admit.Ticket != v.Ticket, p.isFinished:", "case false:", "./adapters/loop TestLatePartDecisionIsIgnored$")),

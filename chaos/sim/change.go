@@ -85,7 +85,7 @@ var alters = [...]func(*World, *event.Policy){
 	},
 	func(w *World, g *event.Policy) { g.ResetQuotas = 1 << w.rule(g) }, // a fresh rule
 	func(w *World, g *event.Policy) {
-		g.Routes[1+w.c.Choose("change/route", 2)] = w.c.Choose("change/most", 4)
+		g.Routes[1+w.c.Choose("change/route", 2)] = routeLimits[w.c.Choose("change/most", len(routeLimits))]
 	},
 	func(w *World, g *event.Policy) {
 		g.MaxWait = mostWait - time.Duration(w.c.Choose("change/wait", 40))*time.Millisecond
@@ -96,6 +96,9 @@ var alters = [...]func(*World, *event.Policy){
 		g.Upstreams[0].Endpoints = uint16(1 + w.c.Choose("change/endpoints", 3))
 	},
 }
+
+// routeLimits are those that a change gives a route.
+var routeLimits = [...]event.RouteLimits{{}, {Requests: 1}, {Requests: 2, PerFlow: 2}, {Requests: 4}}
 
 func (w *World) facet() types.Facet {
 	return types.Facet(w.c.Choose("change/facet", int(types.NumFacets)))

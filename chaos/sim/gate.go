@@ -73,7 +73,7 @@ func door(gate int) loop.ClassLimits {
 // gateway returns c with the admission policy.
 func gateway(c node.Config, gate int) node.Config {
 	l := admission.Limits{Places: door(gate).Total(), Quantum: 8 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512,
-		Wait: 25 * time.Millisecond, GiveWay: 45 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2, 1}}
+		Wait: 25 * time.Millisecond, GiveWay: 45 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []event.RouteLimits{{}, {Requests: 2}, {Requests: 1}}}
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: l.Places, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4}
 		if gate&narrowPermits != 0 {

@@ -218,7 +218,7 @@ var probes = [...]Probe{
 	{"upstream fails for one caller", "upstream: the requests of one caller fail, and the circuit stays closed"},
 	{"upstream fails for one caller", "upstream: open for one caller only"},
 	{"upstream dies", "a breaker opens in a drain"},
-	{"", "a permit is free, and the waiting flow is at its share"}, {"", "a request gives way to a peer without a permit"}, {"", "gate: queue_full"}, {"", "gate: flow_limit"}, {"", "gate: route_limit"}, {"", "gate: class_disabled"}, {"", "upstream: overflow"},
+	{"", "a permit is free, and the waiting flow is at its share"}, {"", "a request gives way to a peer without a permit"}, {"", "gate: queue_full"}, {"", "gate: flow_limit"}, {"", "gate: route_limit"}, {"", "gate: route_flow_limit"}, {"", "gate: class_disabled"}, {"", "upstream: overflow"},
 	// The clients of storage.
 	{"storage", "an object is replaced"},
 	{"storage", "a put is refused by a quota"},

@@ -30,18 +30,17 @@ func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
 	waits := func(of func(*gateRequest) bool) int {
 		return d.count(func(g *gateRequest) bool { return g.at == "queued" && g.facet == in.Facet && of(g) })
 	}
-	all := d.count(func(g *gateRequest) bool { return g.route == int(in.Route) })
-	switch most := d.limits.Routes; {
+	switch {
 	case !before.Reads:
 		return event.RejectNotServing
 	case d.keyEnded(in.Key):
 		d.note("a request comes, and its key has just ended")
 		return event.RejectKeyEnded
-	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
-		if d.count(func(g *gateRequest) bool { return g.route == int(in.Route) && g.at == "lost" }) > 0 {
-			d.note("a route is full of requests with reclaimed permits")
-		}
-		return event.RejectRouteLimit
+	}
+	if why := d.rejectsRoute(in); why != event.Admitted {
+		return why
+	}
+	switch {
 	case q.Weight[in.Class] == 0:
 		return event.RejectClassDisabled
 	case waits(func(*gateRequest) bool { return true }) >= f.Queue:
@@ -56,6 +55,39 @@ func (d *gate) rejectReason(before *View, in *event.Admit) event.RejectReason {
 	case in.Facet == types.Streams && in.Class != types.ClassInternal && !d.leavesPermits(f, flow):
 		d.note("a tenant or peer would hold more streams than are left for others")
 		return event.RejectFlowLimit
+	}
+	return event.Admitted
+}
+
+// rejectsRoute is rejectReason for the limits of a route.
+func (d *gate) rejectsRoute(in *event.Admit) event.RejectReason {
+	most := d.limits.Routes
+	if int(in.Route) >= len(most) || most[in.Route].Requests == 0 {
+		return event.Admitted
+	}
+	of, flow, all, own, lost := most[in.Route], flowOf(in), 0, 0, false
+	for i := range d.requests {
+		g := &d.requests[i]
+		if g.route != int(in.Route) {
+			continue
+		}
+		all++
+		lost = lost || g.at == "lost"
+		if g.flow == flow {
+			own++
+		}
+	}
+	if of.PerFlow == 0 {
+		of.PerFlow = max(1, of.Requests-all) // it leaves room
+	}
+	switch {
+	case all >= of.Requests:
+		if lost {
+			d.note("a route is full of requests with reclaimed permits")
+		}
+		return event.RejectRouteLimit
+	case own >= of.PerFlow && in.Class != types.ClassInternal:
+		return event.RejectRouteFlow
 	}
 	return event.Admitted
 }

@@ -21,7 +21,7 @@ const places = 16
 // query facet.
 func smallGate() admission.Limits {
 	l := admission.Limits{Places: places, Quantum: 4 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512,
-		Wait: 25 * time.Millisecond, GiveWay: 30 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2}}
+		Wait: 25 * time.Millisecond, GiveWay: 30 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []event.RouteLimits{{}, {Requests: 2}}}
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: 2, Queue: 5, PerClass: [types.NumClasses]int{3, 3, 3}, PerFlow: 2}
 	}

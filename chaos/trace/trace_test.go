@@ -30,7 +30,7 @@ func TestEveryStepIsPermitted(t *testing.T) {
 	}
 	t.Logf("%d steps, saw %v", steps, saw)
 	for _, must := range []string{"told ", "told outcome_unknown", "told unavailable", "told busy", "told in_progress", "told not_found",
-		"nonce", "replayed", "gate admitted", "gate quota_exceeded", "gate pacing_timeout", "gate queue_full", "gate class_limit", "gate flow_limit", "gate class_disabled", "gate route_limit", "gate queue_timeout", "gate not_serving",
+		"nonce", "replayed", "gate admitted", "gate quota_exceeded", "gate pacing_timeout", "gate queue_full", "gate class_limit", "gate flow_limit", "gate class_disabled", "gate route_limit", "gate route_flow_limit", "gate queue_timeout", "gate not_serving",
 		"more admitted", "more quota_exceeded", "more pacing_timeout", "more queue_timeout", "gate key_ended", "more key_ended",
 		"sent picked closed", "sent picked half-open", "sent circuit_open open", "sent circuit_open half-open", "sent overflow closed", "retried", "retry retry_budget", "retry circuit_open", "retry max_attempts",
 		"starting", "ready", "degraded", "lame_duck", "draining", "aborting", "stopped"} {

@@ -93,6 +93,7 @@ const (
 	RejectNoSlots                    // all slots of the class are in use, so admission was not asked
 	RejectGaveWay                    // its permit was given to a peer without a permit; it was admitted before
 	RejectKeyEnded                   // its API key was revoked or has expired; it may have been admitted before
+	RejectRouteFlow                  // the flow has its share of the requests of the route
 	NumRejectReasons
 )
 
@@ -111,5 +112,5 @@ func (w RejectReason) Problem() Problem {
 
 func (w RejectReason) String() string {
 	return [...]string{"admitted", "quota_exceeded", "pacing_timeout", "queue_full", "class_limit", "flow_limit", "class_disabled",
-		"route_limit", "queue_timeout", "not_serving", "no_slot", "gave_way", "key_ended", "?"}[min(w, NumRejectReasons)]
+		"route_limit", "queue_timeout", "not_serving", "no_slot", "gave_way", "key_ended", "route_flow_limit", "?"}[min(w, NumRejectReasons)]
 }

@@ -31,7 +31,7 @@ type Policy struct {
 	MaxWait        time.Duration            // longest wait in a queue, for requests that arrive from now on
 	GiveWayAfter   time.Duration            // age at which a request without a key gives way to one of a peer without a permit; 0: never
 	MaxPacingDelay time.Duration            // longest wait for the instance quota of a request of the class with the least weight, if other requests wait
-	Routes         []int                    // limit of each route's requests, waiting or in progress; 0: no limit, or an empty position
+	Routes         []RouteLimits            // by route number; the zero value is an empty position
 
 	Upstreams []Upstream // at most upstream.MaxUpstreams; one without endpoints is an empty position
 }
@@ -54,6 +54,12 @@ type ClassSet uint8
 
 // Has reports whether c is in the set.
 func (s ClassSet) Has(c types.Class) bool { return s>>c&1 == 1 }
+
+// RouteLimits are the limits of the requests of one route, waiting or in progress.
+type RouteLimits struct {
+	Requests int // 0: no limit
+	PerFlow  int // of one flow; 0: another request only while it has fewer than are left
+}
 
 // FacetLimits are the limits of one facet's requests. The permits and queues of all facets are at most the slots
 // with which the node was created.

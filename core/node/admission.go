@@ -75,6 +75,8 @@ func (n *Node) rejectReason(now types.Instant, at types.Time, in *event.Admit) e
 	switch err := n.admission.Would(in); {
 	case errors.Is(err, admission.ErrRoute):
 		return event.RejectRouteLimit
+	case errors.Is(err, admission.ErrRouteFlow):
+		return event.RejectRouteFlow
 	case errors.Is(err, drr.ErrWeight):
 		return event.RejectClassDisabled
 	case errors.Is(err, drr.ErrFull):

@@ -16,7 +16,7 @@ import (
 // smallLimits has two permits per facet, and a queue of four.
 func smallLimits() admission.Limits {
 	l := admission.Limits{Places: 26, Quantum: 64 << 10, Weights: [types.NumClasses]uint64{10, 5, 1}, Least: 4 << 10,
-		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []int{0, 1}}
+		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []event.RouteLimits{{}, {Requests: 1}}}
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: 2, Queue: 4, PerClass: [types.NumClasses]int{4, 4, 2}, PerFlow: 3}
 	}

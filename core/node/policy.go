@@ -43,7 +43,7 @@ func (c Config) WithPolicy(g *event.Policy) Config {
 // Policy returns the policy of c.
 func (c *Config) Policy() event.Policy {
 	a := &c.Admission
-	g := event.Policy{Version: c.PolicyVersion, Facets: a.Facets, Quantum: a.Quantum, Weights: a.Weights, MaxWait: a.Wait, GiveWayAfter: a.GiveWay, MaxPacingDelay: c.MaxPacingDelay, Routes: a.Routes}
+	g := event.Policy{Version: c.PolicyVersion, Facets: a.Facets, Quantum: a.Quantum, Weights: a.Weights, MaxWait: a.Wait, GiveWayAfter: a.GiveWay, MaxPacingDelay: c.MaxPacingDelay, Routes: slices.Clone(a.Routes)}
 	for _, r := range c.Quotas {
 		g.Quotas = append(g.Quotas, event.Quota(r))
 	}
@@ -82,9 +82,9 @@ func (c *Config) CheckPolicy(g *event.Policy) error {
 	case len(g.Routes) > MaxRoutes:
 		return ErrRoutes
 	}
-	for i, most := range g.Routes {
-		if most < 0 {
-			return fmt.Errorf("%w: %d of route %d", ErrNegative, most, i)
+	for i, of := range g.Routes {
+		if least := min(of.Requests, of.PerFlow); least < 0 {
+			return fmt.Errorf("%w: %d of route %d", ErrNegative, least, i)
 		}
 	}
 	return nil

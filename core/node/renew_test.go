@@ -64,9 +64,9 @@ func (s *stage) alter(g *event.Policy, key, value string) {
 		case strings.HasPrefix(key, "route"):
 			i = int(s.number(key[len("route"):]))
 			for len(g.Routes) <= i {
-				g.Routes = append(g.Routes, 0)
+				g.Routes = append(g.Routes, event.RouteLimits{})
 			}
-			g.Routes[i] = number()
+			g.Routes[i].Requests = number()
 		case strings.HasPrefix(key, "up"):
 			i = int(s.number(key[len("up"):]))
 			for len(g.Upstreams) <= i {
@@ -101,8 +101,8 @@ func TestCheckPolicy(t *testing.T) {
 		"pace":            {func(g *event.Policy) { g.MaxPacingDelay = -1 }, node.ErrNegative},
 		"flow":            {func(g *event.Policy) { g.Facets[types.FacetQuery].PerFlow = -1 }, node.ErrNegative},
 		"class":           {func(g *event.Policy) { g.Facets[types.FacetQuery].PerClass[types.ClassAnon] = -1 }, node.ErrNegative},
-		"route":           {func(g *event.Policy) { g.Routes = []int{-1} }, node.ErrNegative},
-		"routes":          {func(g *event.Policy) { g.Routes = make([]int, node.MaxRoutes+1) }, node.ErrRoutes},
+		"route":           {func(g *event.Policy) { g.Routes = []event.RouteLimits{{PerFlow: -1}} }, node.ErrNegative},
+		"routes":          {func(g *event.Policy) { g.Routes = make([]event.RouteLimits, node.MaxRoutes+1) }, node.ErrRoutes},
 		"quota":           {func(g *event.Policy) { g.Quotas = []event.Quota{{Rate: 1}} }, quota.ErrNoSubject},
 		"quotas":          {func(g *event.Policy) { g.Quotas = make([]event.Quota, quota.MaxRules+1) }, quota.ErrTooMany},
 		"upstream":        {func(g *event.Policy) { g.Upstreams[1].MaxAttempts = 0 }, upstream.ErrAttempts},
@@ -141,7 +141,7 @@ func (p *admissionClient) change(t *rapid.T, c *node.Config) {
 		g.Weights[class] = uint64(n("weight", 0, 3))
 	}
 	g.Quantum, g.MaxWait = uint64(n("quantum", 4096, 1<<16)), time.Duration(n("wait", 0, 25))*time.Millisecond
-	g.Routes = []int{0, n("route", 0, 2), n("route", 0, 2)}
+	g.Routes = []event.RouteLimits{{}, {Requests: n("route", 0, 3), PerFlow: n("route flow", 0, 2)}, {Requests: n("route", 0, 3)}}
 	for i := range g.Quotas {
 		g.Quotas[i].Burst = uint64(n("burst", 1, 20_000))
 	}
@@ -163,7 +163,7 @@ func TestApplyPolicyKeepsStepAllocationFree(t *testing.T) {
 	c := config(limits(1, 16))
 	g := c.Policy()
 	g.Quotas = append(g.Quotas, event.Quota{Scope: types.ScopePeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.AllClasses})
-	g.Quotas[1], g.Routes = event.Quota{}, []int{0, 1, 2, 3}
+	g.Quotas[1], g.Routes = event.Quota{}, []event.RouteLimits{{}, {Requests: 1}, {Requests: 2}, {Requests: 3}}
 	g.Facets[types.FacetQuery].Queue, g.Facets[types.FacetProxy].Queue = 2, 2
 	if why := c.CheckPolicy(&g); why != nil {
 		t.Fatal(why)

@@ -29,6 +29,12 @@ type Request struct {
 	Nth    int // order among the waiting parts
 }
 
+// A Route has the limits of one route.
+type Route struct {
+	Requests int // 0: no limit
+	PerFlow  int // 0: another one only while the flow has fewer than are left
+}
+
 // Admission has the requests in the order in which they arrived.
 type Admission struct {
 	Permits, Queue, Flow int                   // of each facet
@@ -36,7 +42,7 @@ type Admission struct {
 	FlowPermits          int                   // 0: all
 	Class                [types.NumClasses]int
 	Weight               [types.NumClasses]int
-	Routes               []int
+	Routes               []Route
 	Wait, Grace          time.Duration
 	GiveWay              time.Duration // 0: no request gives way
 	Requests             []Request
@@ -91,10 +97,9 @@ func (h *Admission) Room(g *Request) bool {
 func (h *Admission) Would(g Request) string {
 	queue := h.count(func(o *Request) bool { return o.Facet == g.Facet && o.State == "queued" })
 	flow := h.Waits(g.Facet, g.Flow)
-	route := h.count(func(o *Request) bool { return o.Route == g.Route })
-	switch {
-	case g.Route < len(h.Routes) && h.Routes[g.Route] > 0 && route >= h.Routes[g.Route]:
-		return "route"
+	switch why := h.wouldRoute(&g); {
+	case why != "":
+		return why
 	case h.Weight[g.Flow.Class] == 0:
 		return "weight"
 	case queue >= h.Queue:
@@ -104,6 +109,25 @@ func (h *Admission) Would(g Request) string {
 	case flow >= h.Flow, g.Flow.Class == types.ClassAnon && flow > h.Class[g.Flow.Class]-h.Queued(g.Facet, g.Flow.Class),
 		g.Flow.Class != types.ClassInternal && g.Facet == types.Streams && !h.leavesPermits(&g):
 		return "flow"
+	}
+	return ""
+}
+
+// wouldRoute returns the limit of its route that rejects a request, or "".
+func (h *Admission) wouldRoute(g *Request) string {
+	if g.Route >= len(h.Routes) || h.Routes[g.Route].Requests == 0 {
+		return ""
+	}
+	all := h.count(func(o *Request) bool { return o.Route == g.Route })
+	own := h.count(func(o *Request) bool { return o.Route == g.Route && o.Flow == g.Flow })
+	of := h.Routes[g.Route]
+	switch {
+	case all >= of.Requests:
+		return "route"
+	case own == 0, g.Flow.Class == types.ClassInternal:
+		return ""
+	case of.PerFlow > 0 && own >= of.PerFlow, of.PerFlow == 0 && own >= of.Requests-all:
+		return "route flow"
 	}
 	return ""
 }

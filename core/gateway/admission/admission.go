@@ -12,6 +12,7 @@ package admission
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"macronode/core/event"
@@ -19,8 +20,11 @@ import (
 	"macronode/core/types"
 )
 
-// ErrRoute reports that a route is at its limit. Other rejections are those of core/gateway/drr.
-var ErrRoute = errors.New("admission: route has as many at work as it may")
+// Why a request of a route is rejected. Other rejections are those of core/gateway/drr.
+var (
+	ErrRoute     = errors.New("admission: route has as many at work as it may")
+	ErrRouteFlow = errors.New("admission: flow has its share of the route")
+)
 
 // Limits are the limits of admission.
 type Limits struct {
@@ -32,7 +36,7 @@ type Limits struct {
 	Wait    time.Duration // maximum time in a queue
 	GiveWay time.Duration // age at which a request without a key gives way to one of a peer without a permit; 0: never
 	Grace   time.Duration // time after the deadline of a request before its permit is revoked
-	Routes  []int         // requests of each route, queued and at work; 0: no limit
+	Routes  []event.RouteLimits
 }
 
 // Facet has the limits of one facet.
@@ -73,7 +77,8 @@ type row struct {
 //	    shares of classes and flows
 //	A2  a row is in the queue of its facet if and only if it is queued
 //	A3  rows that are queued or out are in dues, the earliest first
-//	A4  the count of a route is the number of its rows that are queued or at work, including lost ones
+//	A4  the counts of a route with a limit, of all and of each flow, are the numbers of its rows that are queued or at work, including
+//	    lost ones
 //	A5  a part is in the line if and only if its row is lined; only a row with a permit has one
 type Admit struct {
 	plain
@@ -81,7 +86,7 @@ type Admit struct {
 	rows   []row
 	queues [types.NumFacets]drr.Queue
 	line   drr.Queue // parts of bodies of all facets
-	routes []uint32
+	routes routes
 	dues   []uint32 // heap of rows
 }
 
@@ -95,7 +100,8 @@ type plain struct {
 
 // New returns an Admit without requests.
 func New(l Limits, seed types.Hash64) Admit {
-	a := Admit{plain: plain{limits: l}, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
+	l.Routes = slices.Clone(l.Routes)
+	a := Admit{plain: plain{limits: l}, rows: make([]row, l.Places), routes: newRoutes(&l, seed), dues: make([]uint32, 0, l.Places)}
 	for f := range a.queues {
 		a.queues[f] = drr.New(queueLimits(&l, types.Facet(f)), seed)
 	}
@@ -124,8 +130,8 @@ func shares(of *Facet) (s drr.Shares) {
 
 // Would returns why a request would be rejected. It changes nothing.
 func (a *Admit) Would(in *event.Admit) error {
-	if int(in.Route) < len(a.routes) && a.limits.Routes[in.Route] > 0 && int(a.routes[in.Route]) >= a.limits.Routes[in.Route] {
-		return ErrRoute
+	if err := a.routes.would(a.limits.Routes, in.Route, in.Flow()); err != nil {
+		return err
 	}
 	if err := a.queues[in.Facet].Would(in.Flow()); err != nil {
 		return err
@@ -155,9 +161,7 @@ func (a *Admit) Arrive(now types.Instant, in *event.Admit) {
 		since: now, patience: in.TimeLeft, end: now.Add(max(in.TimeLeft, in.PermitFor)), until: now.Add(min(a.limits.Wait, in.TimeLeft/4))}
 	err := a.queues[in.Facet].Offer(r.flow, place, r.cost)
 	types.Assert(err == nil, "admission: queued what would be refused")
-	if int(in.Route) < len(a.routes) {
-		a.routes[in.Route]++
-	}
+	a.routes.add(a.limits.Routes, r.route, r.flow)
 	a.enlist(place)
 }
 
@@ -220,9 +224,7 @@ func (a *Admit) Settle(t types.Ticket, bytes uint64) (ended, worked bool) {
 // leave frees a row.
 func (a *Admit) leave(r *row) {
 	r.state = free
-	if int(r.route) < len(a.routes) {
-		a.routes[r.route]--
-	}
+	a.routes.remove(a.limits.Routes, r.route, r.flow)
 }
 
 // An Expired is a request whose time is over, for what.

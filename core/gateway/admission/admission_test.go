@@ -24,7 +24,7 @@ const quantum = 1000
 
 func limits() admission.Limits {
 	l := admission.Limits{Places: 8, Quantum: quantum, Weights: [types.NumClasses]uint64{10, 5, 1}, Least: 10,
-		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []int{0, 3}}
+		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []event.RouteLimits{{}, {Requests: 3, PerFlow: 3}, {Requests: 4}}}
 	for f := range l.Facets {
 		l.Facets[f] = admission.Facet{Permits: 2, Queue: 4, PerClass: [types.NumClasses]int{3, 3, 3}, PerFlow: 2}
 	}
@@ -42,7 +42,7 @@ func looseLimits(places int, quantum, least uint64) admission.Limits {
 
 // name returns the error as the model names it.
 func name(err error) string {
-	for e, n := range map[error]string{drr.ErrWeight: "weight", drr.ErrFull: "full", drr.ErrClass: "class", drr.ErrFlow: "flow", admission.ErrRoute: "route"} {
+	for e, n := range map[error]string{drr.ErrWeight: "weight", drr.ErrFull: "full", drr.ErrClass: "class", drr.ErrFlow: "flow", admission.ErrRoute: "route", admission.ErrRouteFlow: "route flow"} {
 		if errors.Is(err, e) {
 			return n
 		}
@@ -70,6 +70,16 @@ func TestStreamsLeaveRoom(t *testing.T) {
 		l.Facets[f] = admission.Facet{Permits: 10, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4, ClassPermits: [types.NumClasses]int{10, 9, 5}, FlowPermits: 4}
 	}
 	playWith(t, "testdata/streams_leave_room", l)
+}
+
+// TestRoutesLeaveRoom: the requests of a route that a tenant or peer leaves to others.
+func TestRoutesLeaveRoom(t *testing.T) {
+	l := limits()
+	l.Places, l.Routes = 40, []event.RouteLimits{{}, {Requests: 8}, {Requests: 8, PerFlow: 6}}
+	for f := range l.Facets {
+		l.Facets[f] = admission.Facet{Permits: 20, Queue: 20, PerClass: [types.NumClasses]int{20, 20, 20}, PerFlow: 20}
+	}
+	playWith(t, "testdata/routes_leave_room", l)
 }
 
 // TestGiveWay: a peer without a permit takes the permit of a request that lasts, of the peer that holds the most.
@@ -198,13 +208,13 @@ func playWith(t *testing.T, path string, l admission.Limits) {
 
 // TestMatchesModel makes random calls to admission and to its model.
 func TestMatchesModel(t *testing.T) {
-	corners := []string{"waited", "paused", "lined", "passed", "took over", "key ended: queued", "key ended: out", "key ended: lost", "key ended: a part"}
+	corners := []string{"waited", "paused", "lined", "passed", "took over", "key ended: queued", "key ended: out", "key ended: lost", "key ended: a part", "route flow"}
 	saw := map[string]int{}
 	agree := func(t *rapid.T) {
 		l := limits()
 		l.Weights[types.ClassAnon] = rapid.Uint64Range(0, 1).Draw(t, "weight")
 		l.GiveWay = time.Duration(rapid.SampledFrom([]int{0, 30}).Draw(t, "give way")) * time.Millisecond
-		m := model.Admission{GiveWay: l.GiveWay, Permits: 2, Queue: 4, Flow: 2, Class: [types.NumClasses]int{3, 3, 3}, Routes: l.Routes, Wait: l.Wait, Grace: l.Grace}
+		m := model.Admission{GiveWay: l.GiveWay, Permits: 2, Queue: 4, Flow: 2, Class: [types.NumClasses]int{3, 3, 3}, Routes: modelRoutes(l.Routes), Wait: l.Wait, Grace: l.Grace}
 		permitShares(t, &m, &l)
 		a, spare, now := admission.New(l, 1), admission.New(limits(), 2), types.Instant(0)
 		for c, w := range l.Weights {
@@ -237,6 +247,9 @@ func TestMatchesModel(t *testing.T) {
 			err := a.Would(&e)
 			if want := m.Would(g); name(err) != want {
 				t.Fatalf("%+v: %v, the model has %q", e, err, want)
+			}
+			if errors.Is(err, admission.ErrRouteFlow) {
+				saw["route flow"]++
 			}
 			if err == nil {
 				a.Arrive(now, &e)

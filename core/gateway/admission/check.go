@@ -10,7 +10,7 @@ import (
 
 // Bytes is the memory that New takes.
 func Bytes(l Limits) int64 {
-	n := table.SliceBytes[row](l.Places) + table.SliceBytes[uint32](l.Places+len(l.Routes))
+	n := table.SliceBytes[row](l.Places) + table.SliceBytes[uint32](l.Places) + routesBytes(&l)
 	n += drr.Bytes(lineLimits(&l))
 	for f := range l.Facets {
 		n += drr.Bytes(queueLimits(&l, types.Facet(f)))
@@ -24,9 +24,7 @@ func (a *Admit) HashInto(h types.Hash64) types.Hash64 {
 	for f := range a.queues {
 		h = a.queues[f].HashInto(h)
 	}
-	for _, n := range a.routes {
-		h = h.Mix(uint64(n))
-	}
+	h = a.routes.hashInto(h)
 	for i := range a.rows {
 		if r := &a.rows[i]; r.state != free {
 			h = r.flow.HashInto(h.Mix(uint64(r.ticket)).Mix(uint64(r.state)).Mix(uint64(r.facet)).Mix(uint64(r.route))).Mix(uint64(r.key)).MixBool(r.keyEnded).Mix(r.cost)
@@ -40,7 +38,8 @@ func (a *Admit) HashInto(h types.Hash64) types.Hash64 {
 // CopyTo overwrites dst, reusing its memory.
 func (a *Admit) CopyTo(dst *Admit) {
 	dst.plain = a.plain
-	dst.rows, dst.routes, dst.dues = append(dst.rows[:0], a.rows...), append(dst.routes[:0], a.routes...), append(dst.dues[:0], a.dues...)
+	dst.rows, dst.dues = append(dst.rows[:0], a.rows...), append(dst.dues[:0], a.dues...)
+	a.routes.copyTo(&dst.routes)
 	for f := range a.queues {
 		a.queues[f].CopyTo(&dst.queues[f])
 	}
@@ -50,7 +49,7 @@ func (a *Admit) CopyTo(dst *Admit) {
 // Check returns the first invariant that does not hold.
 func (a *Admit) Check() error {
 	var outs [types.NumFacets]uint32
-	routes, listed := make([]uint32, len(a.routes)), 0
+	listed := 0
 	for i := range a.rows {
 		r := &a.rows[i]
 		if waits := a.queues[r.facet].Queued(uint32(i)); waits != (r.state == queued) {
@@ -61,9 +60,6 @@ func (a *Admit) Check() error {
 		}
 		if r.state == free {
 			continue
-		}
-		if int(r.route) < len(routes) {
-			routes[r.route]++
 		}
 		if r.state == out {
 			outs[r.facet]++
@@ -94,10 +90,5 @@ func (a *Admit) Check() error {
 	if listed != len(a.dues) {
 		return fmt.Errorf("A3: %d are due, %d stand there", listed, len(a.dues))
 	}
-	for i, n := range routes {
-		if n != a.routes[i] {
-			return fmt.Errorf("A4: route %d has %d, counted %d", i, n, a.routes[i])
-		}
-	}
-	return nil
+	return a.routes.check(a.limits.Routes, a.rows)
 }

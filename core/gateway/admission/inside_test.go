@@ -12,7 +12,7 @@ import (
 
 // full returns an admission with requests in all states: in progress, revoked, waiting.
 func full() Admit {
-	l := Limits{Places: 5, Quantum: 100, Weights: [types.NumClasses]uint64{10, 5, 1}, Least: 1, Wait: time.Second, Routes: []int{4}}
+	l := Limits{Places: 5, Quantum: 100, Weights: [types.NumClasses]uint64{10, 5, 1}, Least: 1, Wait: time.Second, Routes: []event.RouteLimits{{Requests: 4}}}
 	for f := range l.Facets {
 		l.Facets[f] = Facet{Permits: 2, Queue: 4, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4}
 	}
@@ -41,6 +41,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	}
 	hashcoverage.Every(t, &a, func() types.Hash64 { return a.HashInto(0) },
 		"queues: core/gateway/drr has its own test", "line: the same",
+		"routes.byFlow.index: core/table has its own test", "routes.byFlow.seed: the same", "routes.byFlow.free: the same", "routes.byFlow.rows: its sum is in the hash",
 		"dues: an order that follows from rows",
 		"rows[].due: where it stands there",
 		"rows[].ticket: of a free row, of no meaning; Check and stories see the others",
@@ -55,15 +56,17 @@ func TestHashForgetsNothing(t *testing.T) {
 // TestCheckFinds: Check finds each broken invariant.
 func TestCheckFinds(t *testing.T) {
 	for want, spoil := range map[string]func(*Admit){
-		"A1: ": func(a *Admit) { a.rows[1].state = lost },
-		"A2: ": func(a *Admit) { a.rows[2].state = out },
-		"A3: ": func(a *Admit) { a.rows[2].until = 1 << 60 },
-		"A4: ": func(a *Admit) { a.routes[0]-- },
-		"A5: ": func(a *Admit) { a.rows[0].part, a.rows[1].part = part{state: lined}, part{state: lined} },
+		"A1: ":    func(a *Admit) { a.rows[1].state = lost },
+		"A2: ":    func(a *Admit) { a.rows[2].state = out },
+		"A3: ":    func(a *Admit) { a.rows[2].until = 1 << 60 },
+		"A4: ":    func(a *Admit) { a.routes.all[0]-- },
+		"A4: 3 f": func(a *Admit) { a.routes.byFlow.Drop(0) },
+		"A4: {":   func(a *Admit) { a.routes.byFlow.Set(0, 7) },
+		"A5: ":    func(a *Admit) { a.rows[0].part, a.rows[1].part = part{state: lined}, part{state: lined} },
 	} {
 		a := full()
 		a.rows[4] = row{state: lost}
-		a.routes[0]++
+		a.routes.add(a.limits.Routes, 0, types.Flow{})
 		spoil(&a)
 		if err := a.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"macronode/core/event"
 	"macronode/core/types"
 )
 
@@ -13,25 +14,22 @@ import (
 func (a *Admit) Renew(l Limits) {
 	types.Assert(l.Places == len(a.rows), "admission: other places")
 	l.Routes = slices.Clone(l.Routes)
-	for len(l.Routes) < len(a.routes) { // removed routes may still have requests
-		l.Routes = append(l.Routes, 0)
+	for len(l.Routes) < len(a.routes.all) { // as many as are counted
+		l.Routes = append(l.Routes, event.RouteLimits{})
 	}
 	a.limits = l
 	for f := range a.queues {
 		a.queues[f].Renew(queueLimits(&l, types.Facet(f)))
 	}
 	a.line.Renew(lineLimits(&l))
-	if len(a.routes) < len(l.Routes) {
-		a.routes = make([]uint32, len(l.Routes))
-	}
-	clear(a.routes)
+	a.routes.reset(len(l.Routes))
 	for i := range a.rows {
 		r := &a.rows[i]
 		if r.state == queued {
 			r.cost = min(r.cost, l.Quantum)
 		}
-		if r.state != free && int(r.route) < len(a.routes) {
-			a.routes[r.route]++
+		if r.state != free {
+			a.routes.add(l.Routes, r.route, r.flow)
 		}
 	}
 }
@@ -63,7 +61,7 @@ func (l *Limits) HashInto(h types.Hash64) types.Hash64 {
 		}
 	}
 	for _, n := range l.Routes {
-		h = h.Mix(uint64(n))
+		h = h.Mix(uint64(n.Requests)).Mix(uint64(n.PerFlow))
 	}
 	return h
 }

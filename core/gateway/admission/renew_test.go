@@ -21,7 +21,7 @@ func change(t *rapid.T, now types.Instant, a *admission.Admit, m *model.Admissio
 	m.Wait = time.Duration(n("wait", 0, 50)) * time.Millisecond
 	m.Routes = m.Routes[:0:0]
 	for range n("routes", 0, 4) {
-		m.Routes = append(m.Routes, n("route", 0, 3))
+		m.Routes = append(m.Routes, model.Route{Requests: n("route", 0, 4), PerFlow: n("route flow", 0, 3)})
 	}
 	for c := range types.NumClasses {
 		m.Class[c], m.Weight[c] = n("class", 1, 4), n("weight", 0, 2)
@@ -32,7 +32,10 @@ func change(t *rapid.T, now types.Instant, a *admission.Admit, m *model.Admissio
 		of := &l.Facets[f]
 		of.Permits, of.Queue, of.PerClass, of.PerFlow = m.Permits, m.Queue, m.Class, m.Flow
 	}
-	l.Quantum, l.Wait, l.Routes = uint64(n("quantum", 10, 2*quantum)), m.Wait, m.Routes
+	l.Quantum, l.Wait, l.Routes = uint64(n("quantum", 10, 2*quantum)), m.Wait, nil
+	for _, r := range m.Routes {
+		l.Routes = append(l.Routes, event.RouteLimits(r))
+	}
 	a.Renew(*l)
 	for {
 		ticket, waited, any := a.Unserved(now)
@@ -48,6 +51,14 @@ func change(t *rapid.T, now types.Instant, a *admission.Admit, m *model.Admissio
 	if left := m.Gone(0); left != nil {
 		t.Fatalf("%+v waits, and is not served", left)
 	}
+}
+
+// modelRoutes returns the limits of routes for the model.
+func modelRoutes(all []event.RouteLimits) (of []model.Route) {
+	for _, r := range all {
+		of = append(of, model.Route(r))
+	}
+	return of
 }
 
 // permitShares draws the shares of classes and flows.
@@ -135,10 +146,10 @@ func TestQueuedRequestsPayNewQuantum(t *testing.T) {
 func TestRenewCopiesRoutes(t *testing.T) {
 	l := limits()
 	a, in := admission.New(l, 1), event.Admit{Ticket: types.NewTicket(0, 1), Class: types.ClassAuthed, Tenant: 1, Key: 1, Route: 1, TimeLeft: time.Second}
-	l.Routes = []int{0, 1}
+	l.Routes = []event.RouteLimits{{}, {Requests: 1}}
 	a.Renew(l)
 	a.Arrive(1, &in)
-	l.Routes[1] = 5
+	l.Routes[1].Requests = 5
 	if err := a.Would(&in); !errors.Is(err, admission.ErrRoute) {
 		t.Errorf("a route of one takes another: %v", err)
 	}

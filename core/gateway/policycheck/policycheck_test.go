@@ -16,7 +16,7 @@ import (
 
 // gate returns the policy of a node in front of a service.
 func gate() event.Policy {
-	g := event.Policy{Version: 1, Quantum: 64 << 10, Weights: [types.NumClasses]uint64{10, 5, 1}, MaxWait: 25 * time.Millisecond, MaxPacingDelay: time.Millisecond, Routes: []int{0, 0, 7}}
+	g := event.Policy{Version: 1, Quantum: 64 << 10, Weights: [types.NumClasses]uint64{10, 5, 1}, MaxWait: 25 * time.Millisecond, MaxPacingDelay: time.Millisecond, Routes: []event.RouteLimits{{}, {}, {Requests: 7}}}
 	for f := range g.Facets {
 		g.Facets[f] = event.FacetLimits{Permits: 256, Queue: 512, PerClass: [types.NumClasses]int{256, 256, 170}, PerFlow: 128}
 	}

@@ -19,7 +19,7 @@ var gates = flag.Int("gates", 12, "pairs of gates that TestValidChangesPass draw
 func drawn(d *types.Rand) event.Policy {
 	n := func(least, most uint64) uint64 { return least + d.Uint64n(most-least+1) }
 	g := event.Policy{Version: n(1, 9), Quantum: n(4<<10, 1<<20), MaxWait: time.Duration(n(0, 1000)) * time.Millisecond, MaxPacingDelay: time.Duration(n(0, 100)) * time.Millisecond,
-		Routes: make([]int, n(0, 30)), ResetQuotas: uint16(n(0, 1<<16-1))}
+		Routes: make([]event.RouteLimits, n(0, 30)), ResetQuotas: uint16(n(0, 1<<16-1))}
 	for f := range g.Facets {
 		of := event.FacetLimits{Permits: int(n(1, 40)), Queue: int(n(1, 60))}
 		of.PerFlow = int(n(1, uint64(of.Queue)))

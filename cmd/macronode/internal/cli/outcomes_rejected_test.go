@@ -27,7 +27,7 @@ type rejection struct {
 
 var rejections = map[string]rejection{
 	"pacing_timeout": {429, "rate_limited"}, "queue_timeout": {429, "busy"}, "queue_full": {429, "busy"}, "class_limit": {429, "busy"}, "flow_limit": {429, "busy"},
-	"class_disabled": {429, "busy"}, "route_limit": {429, "busy"}, "not_serving": {503, "unavailable"}, "client_disconnected": {0, "client_disconnected"},
+	"class_disabled": {429, "busy"}, "route_limit": {429, "busy"}, "route_flow_limit": {429, "busy"}, "not_serving": {503, "unavailable"}, "client_disconnected": {0, "client_disconnected"},
 }
 
 // hangs is a request that is answered when its upstream ends.
@@ -152,6 +152,13 @@ func TestRejectionsAgree(t *testing.T) {
 		r.await(`upstream_inflight{upstream="well"} 1`)
 		r.sendFrom("127.0.0.1", "")
 		r.compare("route_limit")
+	})
+	t.Run("one request of a caller on the route", func(t *testing.T) {
+		r := newRejected(t, upstreams(t), strings.Replace(routes, `"auth"`, `"max_inflight":2,"auth"`, 1))
+		_ = r.dial(hangs)
+		r.await(`upstream_inflight{upstream="well"} 1`)
+		r.sendFrom("127.0.0.1", "")
+		r.compare("route_flow_limit")
 	})
 	t.Run("slow instance", func(t *testing.T) {
 		r := newRejected(t, upstreams(t), routes, `quotas=[{"name":"slow","scope":"instance","requests_per_second":0.001,"burst":1}]`)

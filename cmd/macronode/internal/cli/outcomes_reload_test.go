@@ -109,7 +109,7 @@ func TestMaxInflightIsOfItsRoute(t *testing.T) {
 	}()
 	<-begun
 	defer func() { close(end); <-done }()
-	if status, id := c.requestID(t, "GET", "/x"); status != 429 || !strings.Contains(c.explainText(t, id), explain.Reasons["route"]) {
+	if status, id := c.requestID(t, "GET", "/x"); status != 429 || !strings.Contains(c.explainText(t, id), explain.Reasons["route_limit"]) {
 		t.Errorf("a second request of the route: %d, %s", status, c.explainText(t, id))
 	}
 	for _, path := range []string{"/v1/balance?account=a&asset=EUR/2", "/v1/accounts", "/v1/assets", "/v1/holds?account=a", "/v1/keys", "/v1/accounts/a/entries", "/openapi.json", "/"} {

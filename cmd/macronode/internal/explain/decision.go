@@ -21,6 +21,7 @@ var Reasons = map[string]string{
 	"flow_limit":               "rejected: its tenant or peer has its share of the queue (queue.flow_share)",
 	"class_disabled":           "rejected: its class has no weight (queue.weights)",
 	"route_limit":              "rejected: the route has max_inflight requests in flight",
+	"route_flow_limit":         "rejected: its tenant or peer has its share of the max_inflight requests of the route (routes[].max_inflight_per_flow)",
 	"queue_timeout":            "rejected: no permit became free within queue.max_wait or a quarter of its deadline; all were in use, or its share of them was (permits.flow_share, permits.anon_share)",
 	"not_serving":              "rejected: the node was starting or shutting down",
 	"key_ended":                "its API key was revoked or has expired: what waits or lasts is ended",

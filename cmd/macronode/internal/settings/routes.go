@@ -56,11 +56,11 @@ func requiredUpstreams(c *config.Config) (bits uint64) {
 // streams.
 func upstreamCalls(c *config.Config) int { return 3*c.Permits.Proxy + c.Permits.Streams }
 
-// routeLimits returns the limit of requests in progress of each route, by the route numbers of the public API.
-func routeLimits(c *config.Config, is Numbers) []int {
-	all := make([]int, httpapi.Endpoints()+len(is.Routes.Names))
+// routeLimits returns the limits of the requests of each route, by the route numbers of the public API.
+func routeLimits(c *config.Config, is Numbers) []event.RouteLimits {
+	all := make([]event.RouteLimits, httpapi.Endpoints()+len(is.Routes.Names))
 	for i := range c.Routes {
-		all[httpapi.Endpoints()+is.route[i]] = c.Routes[i].MaxInflight
+		all[httpapi.Endpoints()+is.route[i]] = event.RouteLimits{Requests: c.Routes[i].MaxInflight, PerFlow: c.Routes[i].FlowInflight}
 	}
 	return all
 }

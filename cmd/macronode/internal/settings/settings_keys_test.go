@@ -215,6 +215,7 @@ var keyChanges = []keyChange{
 	{"routes[].rewrite", "routes[0].rewrite", "/other"},
 	{"routes[].deadline", "routes[0].deadline", "2701ms"},
 	{"routes[].max_inflight", "routes[0].max_inflight", 61},
+	{"routes[].max_inflight_per_flow", "routes[0].max_inflight_per_flow", 37},
 	{"routes[].required_for_readiness", "routes[0].required_for_readiness", true},
 	{"routes[].decompress_request", "routes[0].decompress_request", true},
 	{"routes[].cors.origins", "routes[0].cors.origins", []any{"https://b.example"}},

@@ -47,11 +47,11 @@ type upstreamSettings struct {
 }
 
 type routeByName struct {
-	MaxInflight int
-	API         Route
-	Proxy       any
-	Upstream    string
-	Parts       []string // upstreams
+	Limits   event.RouteLimits
+	API      Route
+	Proxy    any
+	Upstream string
+	Parts    []string // upstreams
 }
 
 func namedSettings(t *testing.T, c *config.Config, n Numbers, s Reload) settingsByName {
@@ -87,7 +87,7 @@ func namedSettings(t *testing.T, c *config.Config, n Numbers, s Reload) settings
 		to.upstreams[c.Upstreams[i].Name] = u
 	}
 	for i := range c.Routes {
-		r := routeByName{MaxInflight: s.Policy.Routes[httpapi.Endpoints()+n.route[i]], API: s.Routes[i], Upstream: name(s.Proxy.Routes[i].Upstream)}
+		r := routeByName{Limits: s.Policy.Routes[httpapi.Endpoints()+n.route[i]], API: s.Routes[i], Upstream: name(s.Proxy.Routes[i].Upstream)}
 		p := s.Proxy.Routes[i]
 		p.Parts = slices.Clone(p.Parts)
 		for j := range p.Parts {
