@@ -7,6 +7,7 @@ type PrepaidTenant struct {
 	Tenant      string `key:"tenant" form:"tenant" need:"yes" doc:"Tenant: default, or its number."`
 	Payer       string `key:"payer" form:"account" need:"yes" doc:"Account of the tenant that pays."`
 	Beneficiary string `key:"beneficiary" form:"account" need:"yes" doc:"Account of the tenant that is credited."`
+	ArrearsOnly bool   `key:"arrears_only" default:"false" doc:"The tenant is postpaid, and only what it owes for prepaid usage of before is collected."`
 }
 
 // prepaid checks a prepaid tenant, and that each price can be paid as usage is recorded.

@@ -54,12 +54,15 @@ type Config struct {
 	// Execute gives the node a command. It returns false if the node has no slot.
 	Execute func(ctx context.Context, c command.Command) (event.Reply, bool)
 	Ended   func(o Outcome, requests uint64) // counts requests with their outcome
-	// Prepaid returns the terms of the tenants that are prepaid now. Read passes the durable state.
-	Prepaid func() map[types.Tenant]*flow.Terms
-	Read    func(read func(flow.Books))
-	Status  func() event.Status // of the node
-	Key     func() types.Name   // of the transfers of a payment, unique; nil: random
-	Log     *slog.Logger
+	// Prepaid returns the terms of the tenants that are prepaid now, Collected those by which arrears are paid (nil: the same), and Prices
+	// terms without accounts, of all prices (nil: there are none). Each reload makes terms anew. Read passes the durable state.
+	Prepaid   func() map[types.Tenant]*flow.Terms
+	Collected func() map[types.Tenant]*flow.Terms
+	Prices    func() *flow.Terms
+	Read      func(read func(flow.Books))
+	Status    func() event.Status // of the node
+	Key       func() types.Name   // of the transfers of a payment, unique; nil: random
+	Log       *slog.Logger
 }
 
 // A Recorder counts requests and has the node record them. Reserve, ReserveResponse, Count and Cancel may be called concurrently.
@@ -69,13 +72,15 @@ type Recorder struct {
 	mu      sync.Mutex   // guards what follows
 	meter   *accounting.Meter
 	credit  *flow.Credit
+	arrears arrearsWatch
 	failing bool                           // the last flush lost usage, or may have
 	unpaid  map[types.Tenant]event.Problem // why usage of tenants that is due is not paid
 }
 
 // New returns a recorder that has counted nothing.
 func New(c Config) *Recorder {
-	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit(), unpaid: make(map[types.Tenant]event.Problem)}
+	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit(), unpaid: make(map[types.Tenant]event.Problem),
+		arrears: arrearsWatch{owe: make(map[types.Tenant]*flow.Terms)}}
 }
 
 // Reserve reserves what a request will cost, before it is served. r.In is the declared size of its body. If the account of the
@@ -164,19 +169,6 @@ func (m *Recorder) keep() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Read(func(b flow.Books) { m.credit.Keep(b) })
-}
-
-// payArrears pays for usage of which the price is due: it was recorded in the frame of its effect, or when the account had too little.
-func (m *Recorder) payArrears(ctx context.Context) {
-	for t, terms := range m.Prepaid() {
-		owes := false
-		m.mu.Lock()
-		m.Read(func(b flow.Books) { owes = m.credit.HasPayable(m.Status().At, t, terms, b) })
-		m.mu.Unlock()
-		if owes {
-			m.pay(ctx, accounting.RecordMetered{Header: command.Header{Tenant: t}}, terms) // what it does not pay is due next time
-		}
-	}
 }
 
 // pay records usage of a prepaid tenant, and pays for it. It logs when usage that is due is not paid although there is money.

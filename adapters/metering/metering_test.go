@@ -433,25 +433,65 @@ func TestRejectedPaymentIsLogged(t *testing.T) {
 	}
 }
 
-// TestArrearsArePaidWithoutRequests: what is due is paid as soon as the account has money, and not before.
-func TestArrearsArePaidWithoutRequests(t *testing.T) {
-	n := &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
-	m, _ := newRecorder(n)
-	terms, err := flow.NewTerms(pricing.List{{Name: "calls", Dimension: "requests", Asset: "EUR", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}},
-		"usage:prepaid", "usage:revenue")
-	if err != nil {
-		t.Fatal(err)
-	}
+// newIndebted returns a recorder of a node on which tenant 1 owes for a request. No account has money.
+func newIndebted(t *testing.T) (m *metering.Recorder, n *fakeNode, terms *flow.Terms, books flow.Books) {
+	t.Helper()
+	n = &fakeNode{reply: func() (event.Reply, bool) { return event.Reply{}, true }}
+	m, _ = newRecorder(n)
+	terms = termsOf(t, "calls")
 	r := request(1, "r")
-	books := flow.Books{Usage: accounting.New(accounting.Limits{Rows: 2, Streams: 2, Tenants: 1, TenantRow: 2, TenantDim: 2, Lines: 1, Window: time.Minute}, 1),
+	books = flow.Books{Usage: accounting.New(accounting.Limits{Rows: 2, Streams: 2, Tenants: 1, TenantRow: 2, TenantDim: 2, Lines: 1, Window: time.Minute}, 1),
 		Wallet: wallet.New(ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1, MaxAmount: types.MinorUnits(9), MaxDailyIssue: types.MinorUnits(9)}, 1)}
 	m.Prepaid = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: terms} }
-	m.Status = func() event.Status { return event.Status{At: r.At} }
 	m.Read = func(read func(flow.Books)) { read(books) }
 	if owes := new(flow.Prepaid).CountRequest(r.At, books.Usage, &command.Header{Tenant: 1, Usage: flow.NewRequestUsage(&r, terms)},
 		&frame{apply: func(r *record.Record) { books.Usage.Apply(0, types.TxID{}, r) }}); !owes {
 		t.Fatal("the request is not counted")
 	}
+	return m, n, terms, books
+}
+
+// termsOf returns terms with one price, which has a name.
+func termsOf(t *testing.T, name string) *flow.Terms {
+	t.Helper()
+	terms, err := flow.NewTerms(pricing.List{{Name: name, Dimension: "requests", Asset: "EUR", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}},
+		"usage:prepaid", "usage:revenue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return terms
+}
+
+// TestUncollectedArrears: what is due is reported once if no terms collect it any more, because the tenant or the price has none, and
+// until they do again. A start knows it from the lines.
+func TestUncollectedArrears(t *testing.T) {
+	var text strings.Builder
+	m, _, terms, _ := newIndebted(t)
+	m.Log = slog.New(slog.NewTextHandler(&text, nil))
+	m.Prices = func() *flow.Terms { return terms }
+	all := func(of *flow.Terms) func() map[types.Tenant]*flow.Terms {
+		return func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: of} }
+	}
+	none := func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{} }
+	for i, c := range []struct {
+		collected func() map[types.Tenant]*flow.Terms
+		owe       int
+		logs      int
+	}{{none, 1, 1}, {none, 1, 0}, {all(terms), 0, 0}, {none, 1, 1}, {all(termsOf(t, "calls")), 0, 0}, {all(termsOf(t, "others")), 1, 1}, {all(termsOf(t, "others")), 1, 0}, {all(terms), 0, 0}} {
+		text.Reset()
+		m.Collected = c.collected
+		m.Flush(t.Context())
+		if got := strings.Count(text.String(), "tenant=1 asset=EUR amount_minor=1"); got != c.logs || m.Uncollected() != c.owe {
+			t.Errorf("case %d: %d tenants owe, want %d; the log is %q", i, m.Uncollected(), c.owe, text.String())
+		}
+	}
+}
+
+// TestArrearsArePaidWithoutRequests: what is due is paid as soon as the account has money, and not before. A tenant that is postpaid
+// pays too, if its arrears are collected.
+func TestArrearsArePaidWithoutRequests(t *testing.T) {
+	m, n, terms, books := newIndebted(t)
+	r := request(1, "r")
 	if m.Flush(t.Context()); len(n.paid) > 0 {
 		t.Errorf("paid without money: %+v", n.paid)
 	}
@@ -464,5 +504,9 @@ func TestArrearsArePaidWithoutRequests(t *testing.T) {
 	}
 	if m.Flush(t.Context()); len(n.paid) != 1 || n.paid[0].Terms != terms || len(n.paid[0].Metered) > 0 || n.paid[0].ValidateFields() != nil {
 		t.Errorf("paid %+v", n.paid)
+	}
+	m.Collected, m.Prepaid = m.Prepaid, func() map[types.Tenant]*flow.Terms { return nil }
+	if m.Flush(t.Context()); len(n.paid) != 2 {
+		t.Errorf("a postpaid tenant paid %+v", n.paid)
 	}
 }

@@ -156,6 +156,7 @@ var Metrics = []Metric{
 
 	{Name: "usage_events_total", Type: Counter, Help: "Usage events of requests that were accepted: recorded, or recorded before (duplicate).", Labels: []Label{{"outcome", []string{"recorded", "duplicate"}}}},
 	{Name: "late_events_total", Type: Counter, Help: "Recorded usage events that came after the seal of their window. They are in a correction."},
+	{Name: "prepaid_uncollected_tenants", Type: Gauge, Help: "Tenants that owe for prepaid usage that no entry of accounting.prepaid collects, because a reload or a start removed the tenant or a price.", Sampled: true},
 	{Name: "prepaid_rejected_total", Type: Counter, Help: "Requests that were rejected because the available balance of the prepaid account was less than the price of the request or of its usage events."},
 	{Name: "metered_requests_total", Type: Counter, Help: "Requests that the node metered, by outcome: recorded; lost, because there was no room or the node rejects them for ever; unknown, recorded or not.",
 		Labels: []Label{{"outcome", []string{"recorded", "lost", "unknown"}}}},

@@ -58,7 +58,7 @@ func settings() []Mutant {
 		of("a route without its limit", "cmd/macronode/internal/settings/routes.go", "Requests: c.Routes[i].MaxInflight", "Requests: 0", golden),
 		of("no part is required", "cmd/macronode/internal/settings/routes.go", "Fallback: h.Missing, Required: h.Required", "Fallback: h.Missing", golden),
 		of("interval and time-out of health checks swapped", "cmd/macronode/internal/settings/reload.go", "CheckInterval: u.Health.Interval, CheckTimeout: u.Health.Timeout", "CheckInterval: u.Health.Timeout, CheckTimeout: u.Health.Interval", golden),
-		of("the API trusts no proxy", "cmd/macronode/internal/settings/reload.go", ", Trusted: c.HTTP.TrustedProxies, Prepaid", ", Prepaid", golden),
+		of("the API trusts no proxy", "cmd/macronode/internal/settings/reload.go", ", Trusted: c.HTTP.TrustedProxies}", "}", golden),
 		of("the access log is not turned on by a reload", "cmd/macronode/internal/settings/reload.go", "LogLevel(c.Log), c.Log.Access", "LogLevel(c.Log), s.Access", golden),
 		of("write and idle time-outs swapped", "cmd/macronode/internal/settings/start.go", "s.Write = h.WriteTimeout\n\ts.Idle = h.IdleTimeout", "s.Write = h.IdleTimeout\n\ts.Idle = h.WriteTimeout", golden),
 		of("header and read time-outs swapped", "cmd/macronode/internal/settings/start.go", "s.Header = h.HeaderTimeout\n\ts.Read = h.ReadTimeout", "s.Header = h.ReadTimeout\n\ts.Read = h.HeaderTimeout", golden),

@@ -201,8 +201,17 @@ func (p *Plane) Line(k LineKey) (l Line, ok bool) {
 
 // Lines passes the lines of a tenant, in no particular order.
 func (p *Plane) Lines(t types.Tenant, each func(LineChange)) {
+	p.EachLine(func(l LineChange) {
+		if l.Tenant == t {
+			each(l)
+		}
+	})
+}
+
+// EachLine passes all lines, in no particular order.
+func (p *Plane) EachLine(each func(LineChange)) {
 	for at := range p.lines.Capacity() {
-		if k, l, taken := p.lines.At(uint32(at)); taken && k.Tenant == t {
+		if k, l, taken := p.lines.At(uint32(at)); taken {
 			each(LineChange{k, l})
 		}
 	}

@@ -287,17 +287,3 @@ func (c *Credit) Keep(b Books) {
 		return u.isEmpty()
 	})
 }
-
-// HasPayable reports whether a tenant has arrears of which something can be paid now.
-func (c *Credit) HasPayable(at types.Time, of types.Tenant, t *Terms, b Books) bool {
-	c.bill.begin(b.Usage, of, t)
-	if c.bill.addArrears(at); c.bill.price() != event.None || b.Wallet.Frozen(of, t.payer.ID) {
-		return false
-	}
-	for i := range t.assets {
-		if !c.bill.due[i].IsZero() && !c.bill.available(at, b.Wallet, i).IsZero() {
-			return true
-		}
-	}
-	return false
-}

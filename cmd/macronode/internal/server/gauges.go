@@ -26,7 +26,8 @@ func addStartGauges(s *Server) {
 	s.gauges.add("streams_http", func() (int, int) { return int(s.gauges.httpStreams.Load()), public })
 	s.gauges.add("streams_admin", func() (int, int) { return int(s.gauges.adminStreams.Load()), admin })
 	s.metrics.Sample("tls_certificate_not_after_timestamp_seconds", s.certificates.notAfter)
-	s.metrics.Sample("metered_requests_waiting", s.meteredWaiting)
+	s.metrics.Sample("metered_requests_waiting", func() float64 { return float64(s.metering.Waiting()) })
+	s.metrics.Sample("prepaid_uncollected_tenants", func() float64 { return float64(s.metering.Uncollected()) })
 	for c := range types.NumServices {
 		s.metrics.Sample("tasks_spawned_total", func() float64 { return float64(s.services.Counts(c).Started) }, c.String())
 		s.metrics.Sample("tasks_completed_total", func() float64 { return float64(s.services.Counts(c).Stopped) }, c.String())

@@ -11,35 +11,23 @@ import (
 	"macronode/core/types"
 )
 
-// newMetering returns what records the requests that the node serves; nil if they are not metered.
+// newMetering returns what records the requests that the node serves, if they are metered, and collects arrears.
 func (s *Server) newMetering() *metering.Recorder {
-	if s.start.Metering == 0 {
-		return nil
-	}
 	meter := s.metrics.Wallet()
-	return metering.New(metering.Config{Window: s.start.Usage.Window, Interval: s.start.Metering, Log: s.log,
+	return metering.New(metering.Config{Window: s.start.Usage.Window, Interval: s.start.Flush, Log: s.log,
 		Execute: func(ctx context.Context, c command.Command) (event.Reply, bool) {
 			return s.dispatcher.Execute(ctx, types.ClassInternal, c)
 		},
-		Ended:   func(o metering.Outcome, requests uint64) { meter.Metered(string(o), requests) },
-		Prepaid: func() map[types.Tenant]*flow.Terms { return s.applied.Load().Face.Prepaid },
-		Read:    s.store.readModel.ReadBooks, Status: s.inbox.status})
+		Ended:     func(o metering.Outcome, requests uint64) { meter.Metered(string(o), requests) },
+		Prepaid:   func() map[types.Tenant]*flow.Terms { return s.applied.Load().Face.Prepaid },
+		Collected: func() map[types.Tenant]*flow.Terms { return s.applied.Load().Arrears.Collected },
+		Prices:    func() *flow.Terms { return s.applied.Load().Arrears.Prices },
+		Read:      s.store.readModel.ReadBooks, Status: s.inbox.status})
 }
 
-// meteredWaiting returns the number of requests that are metered and not recorded yet.
-func (s *Server) meteredWaiting() float64 {
-	if s.metering == nil {
-		return 0
-	}
-	return float64(s.metering.Waiting())
-}
-
-// metered returns the work of a service whose requests are metered. What they used is recorded before the service is
+// metered returns the work of a service with the requests that are metered. What they used is recorded before the service is
 // down: then the node may stop.
 func (s *Server) metered(run services.Run) services.Run {
-	if s.metering == nil {
-		return run
-	}
 	both := together(run, func(ctx context.Context, up func()) error {
 		up()
 		s.metering.Run(ctx, services.Hard(ctx))

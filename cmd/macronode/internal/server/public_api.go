@@ -35,7 +35,7 @@ func (s *Server) makeAPI() {
 		Audit: auditSink{s.audit}, Log: s.log,
 		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
 	c.Authenticated, c.Rejected = httpserver.MarkAuthenticated, httpserver.MarkRejected
-	if s.metering != nil {
+	if s.start.Metered {
 		c.Metering = s.metering
 	}
 	a := httpapi.New(c)

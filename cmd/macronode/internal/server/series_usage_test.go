@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"time"
 
 	"macronode/adapters/metering"
@@ -10,6 +11,7 @@ import (
 	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/flow"
+	"macronode/core/pricing"
 	"macronode/core/record"
 	"macronode/core/types"
 )
@@ -86,11 +88,26 @@ func init() {
 	}
 	causes["metered_requests_total"] = func(m *metered, l []string) (float64, testkit.Moves) { m.meter.Metered(l[0], 4); return 4, nil }
 	causes["metered_requests_waiting"] = func(m *metered, _ []string) (float64, testkit.Moves) {
-		m.metering = metering.New(metering.Config{Window: time.Minute})
+		if m.metering == nil {
+			m.metering = metering.New(metering.Config{Window: time.Minute})
+		}
 		for range 3 {
 			m.metering.Count(accounting.Request{Tenant: 1, At: types.Time(time.Now().UnixMilli()), Service: "gateway", Method: "get", Route: "r"}, flow.Reservation{})
 		}
 		return 3, nil
+	}
+	causes["prepaid_uncollected_tenants"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		at := types.Time(time.Now().UnixMilli())
+		price := pricing.Price{Name: "calls", Dimension: "requests", Asset: "EUR/2", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}
+		prices, err := flow.NewTerms(pricing.List{price}, "", "")
+		testkit.Must(m.t, err)
+		line := accounting.LineChange{LineKey: accounting.LineKey{Tenant: 7, Price: flow.LineID(&price), Month: accounting.MonthOf(at).From}, Line: accounting.Line{Units: types.MinorUnits(1)}}
+		accounting.New(m.start.Usage, 1).RecordLines(7, accounting.Digest{}, []accounting.LineChange{line}, &usageFrames{metered: m, at: at})
+		m.metering = metering.New(metering.Config{Window: time.Minute, Log: slog.New(slog.DiscardHandler), Read: m.store.readModel.ReadBooks,
+			Status: func() event.Status { return event.Status{At: at} }, Prices: func() *flow.Terms { return prices },
+			Prepaid: func() map[types.Tenant]*flow.Terms { return nil }})
+		m.metering.Flush(m.t.Context())
+		return 1, testkit.Moves{queue: 1}
 	}
 	causes["prepaid_rejected_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.PrepaidRejected(); return 1, nil }
 	causes["late_events_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.Usage(0, 0, 2); return 2, nil }

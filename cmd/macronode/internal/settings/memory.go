@@ -101,7 +101,7 @@ const tables = "state"
 
 // meteredRows returns the rows of metered requests between two records.
 func meteredRows(c *config.Config) int64 {
-	if meterInterval(c) == 0 {
+	if !c.Usage.Metered {
 		return 0
 	}
 	return metering.MaxRows

@@ -25,6 +25,7 @@ type Reload struct {
 	Proxy  proxy.Config // used where there are routes; without the ports of a running node
 	Routes []Route
 
+	Arrears Arrears
 	Sinks   []Sink
 	Counted countedNames
 	Memory  Memory
@@ -82,7 +83,8 @@ func newReload(c *config.Config, n Numbers, before *Reload) (s Reload, err error
 		return s, err
 	}
 	s.Policy = policyOf(c, n, before)
-	s.Face = httpapi.ConfigSnapshot{Version: Version(c), Quotas: policies(c, n), Trusted: c.HTTP.TrustedProxies, Prepaid: prepaidTerms(c)}
+	s.Face = httpapi.ConfigSnapshot{Version: Version(c), Quotas: policies(c, n), Trusted: c.HTTP.TrustedProxies}
+	s.Face.Prepaid, s.Arrears = prepaidTerms(c)
 	for i := range c.Routes {
 		r := &c.Routes[i]
 		s.Routes = append(s.Routes, Route{Name: routeName(c, i), Label: routeLabel(r), Number: n.route[i], Key: r.WantsKey(), Deadline: r.Deadline})

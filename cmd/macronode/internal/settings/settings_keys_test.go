@@ -114,6 +114,7 @@ var keyChanges = []keyChange{
 	{"accounting.prepaid[].tenant", "accounting.prepaid[0].tenant", "3"},
 	{"accounting.prepaid[].payer", "accounting.prepaid[0].payer", "other"},
 	{"accounting.prepaid[].beneficiary", "accounting.prepaid[0].beneficiary", "other"},
+	{"accounting.prepaid[].arrears_only", "accounting.prepaid[0].arrears_only", true},
 	{"accounting.max_prepaid_lines", "", 3001},
 	{"exports.lanes", "", 3109},
 	{"exports.max_lanes_per_tenant", "", 3089},

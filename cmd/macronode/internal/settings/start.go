@@ -30,7 +30,8 @@ type Start struct {
 	Audit      audit.Limits
 	Storage    storage.Limits
 	Usage      accounting.Limits
-	Metering   time.Duration // between two records of metered requests; 0: requests are not metered
+	Flush      time.Duration // between two records of metered requests, and two payments of arrears
+	Metered    bool          // requests are metered
 	Objects    objectstore.Limits
 	Providers  []Provider
 	Copies     objectstore.Copies
@@ -82,7 +83,7 @@ func NewStart(c *config.Config) Start {
 		Listeners: Listeners{Public: publicListener(c), Admin: adminListener(c), TLS: tlsOf(c),
 			S3: c.Listen.S3, InsecureAdmin: c.Listen.Insecure && !c.Listen.TLS.Admin},
 		Index:   Index{Limits: indexLimits(c), TTL: c.Wallet.Idempotency.TTL},
-		Storage: storageLimits(c), Usage: usageLimits(c), Metering: meterInterval(c), Objects: objectFileLimits(c),
+		Storage: storageLimits(c), Usage: usageLimits(c), Flush: c.Usage.Flush, Metered: c.Usage.Metered, Objects: objectFileLimits(c),
 		Providers: objectProviders(c), Copies: objectCopies(c), Repair: repairSettings(c), Exports: exportLimits(c), S3: c.Storage.S3, Collect: c.Storage.Collect,
 		Audit: auditLimits(c), Snapshot: int64(c.Journal.Snapshot), Archive: c.Journal.Archive,
 		Deadline: c.HTTP.RequestDeadline, Waiters: maxWaiters(c), LogJSON: LogsJSON(c.Log),

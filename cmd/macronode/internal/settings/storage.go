@@ -35,14 +35,6 @@ func usageLimits(c *config.Config) accounting.Limits {
 		Window: u.Window, Grace: u.Grace}
 }
 
-// meterInterval returns the time between two records of metered requests; 0 if requests are not metered.
-func meterInterval(c *config.Config) time.Duration {
-	if !c.Usage.Metered {
-		return 0
-	}
-	return c.Usage.Flush
-}
-
 // price returns the price of a write of an object.
 func price(c *config.Config) flow.Price {
 	p := &c.Storage.Price
