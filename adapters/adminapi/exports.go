@@ -18,7 +18,7 @@ type Exports struct {
 type Sink struct {
 	Name        string    `json:"name"`
 	Kind        string    `json:"kind"`
-	State       string    `json:"state"`           // starting: the node has not read its streams since its start; ok; waiting: an attempt has no answer for 5 s, or the oldest item waits for a minute, or a change waits for what was under way before it; failing: the last attempts have failed; stopped: the receiver wants no items; unknown: not in the configuration
+	State       string    `json:"state"`           // starting: the node has not read its streams since its start; ok; waiting: an attempt has no answer for 5 s, or the oldest item waits for a minute, or a stream waits because the quarantine is full, or a change waits for what was under way before it; failing: the last attempts have failed; stopped: the receiver wants no items; unknown: not in the configuration
 	Reason      string    `json:"reason,omitzero"` // of the last attempt that failed
 	FailedAt    time.Time `json:"failed_at,omitzero"`
 	Pending     *uint64   `json:"pending,omitzero"` // items that the sink does not have; nil: not known yet

@@ -8,6 +8,7 @@ func exports() []Mutant {
 		node     = "./core/export TestNodeAgreesWithModel$"
 		model    = "./core/lanes TestMachineAgreesWithModel$"
 		explored = "./chaos/explore TestExportScopes$"
+		stuck    = "./cmd/macronode/internal/cli TestStreamBehindFullQuarantineWaits$"
 	)
 	return []Mutant{
 		one("a settlement leaves a position out", "each position is settled once, in order", decision, "case settles && in.From != t.lane.cursor+1:", "case settles && in.From <= t.lane.cursor:", node, "./core/export TestLanes$"),
@@ -15,6 +16,10 @@ func exports() []Mutant {
 		one("the next position is sent before the answer", "a lane has one send at a time", "core/lanes/tenant.go", "m.lanes[p].stage = sent\n", "m.lanes[p].stage = sent\n\tm.lanes[p].acked += m.lanes[p].acked % 2\n", model, sim, explored),
 		one("a sink that is down fills the quarantine", "a retryable failure is repeated for ever", send, "\tcase Permanent:\n", "\tcase Permanent, Retryable:\n", model, "./core/lanes TestScheduler$", explored),
 		one("what is being sent is settled", "what is settled is stored", "core/lanes/command.go", "From: l.cursor + 1, To: l.acked, Row: k.row > 0}", "From: l.cursor + 1, To: l.acked + uint64(l.stage/sent)*uint64(min(1, l.acked-l.cursor)), Row: k.row > 0}", model, explored),
+		one("a lane does not report that the quarantine is full", "a stream that waits is shown", "core/lanes/command.go", "l.reason, l.status, l.blocked = 0, 0, true", "l.reason, l.status, l.blocked = 0, 0, false", model, "./core/lanes TestScheduler$"),
+		alone("only there has the node a full quarantine", one("a sink with a stream behind a full quarantine is ok", "a sink that does not deliver is not ok", "cmd/macronode/internal/server/exports_admin.go", "case s.Blocked > 0:", "case s.Blocked > 0 && false:", stuck)),
+		alone("the same", one("an item that the quarantine has no room for has no age", "the lag is that of the oldest item", "cmd/macronode/internal/server/exporter.go", "a.Kind == lanes.Quarantine && a.Answer == lanes.Done", "a.Kind == lanes.Quarantine", stuck)),
+		alone("the same", one("a skipped item has an age", "the lag is that of the oldest item", "cmd/macronode/internal/server/exporter.go", "return !e.machine.Loaded(k.lane, k.row)", "return false", stuck)),
 		one("one failing tenant takes the sink down", "a failing tenant stops no other", send, "m.open || m.several && m.failures", "m.open || m.failures", model, "./core/lanes TestFailingTenantStopsNoOther$"),
 		one("a sink with lanes begins again", "a sink that was seen before gets all items", "core/export/sinks.go", "in.Now && !p.hasLane(in.Sink)", "in.Now", node, "./core/export TestLanes$"),
 		one("a lane begins at the first item", "what a sink does not get is in the record of its lane", "core/export/apply.go", "p.addLane(&l, after)", "p.addLane(&l, min(after, 0))", node, "./core/export TestLanes$"),

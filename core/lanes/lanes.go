@@ -281,6 +281,12 @@ func (m *Machine) sooner(a, b uint32) bool {
 	return da < db || da == db && a < b
 }
 
+// Loaded reports whether a lane is loaded, or the redelivery of a row of it; row 0: the lane.
+func (m *Machine) Loaded(id types.LaneID, row uint64) bool {
+	_, loaded := m.keys.Find(key{id, row})
+	return loaded
+}
+
 // Again reports that something may not be loaded, and that there is room for it: offer all lanes again that
 // have something to export, beginning after the last one that was loaded. It is true at first.
 func (m *Machine) Again() bool {

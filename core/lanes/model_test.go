@@ -344,8 +344,16 @@ func (w *world) check(*rapid.T) {
 		w.Fatal(err)
 	}
 	s := w.machine.Stats()
-	if s.Active != len(w.model.Lanes) || s.Inflight != len(w.sends) || s.Commands != len(w.commands) {
-		w.Fatalf("%+v, want %d lanes, %d sends and %d commands", s, len(w.model.Lanes), len(w.sends), len(w.commands))
+	blocked := w.model.Count(func(l *reference.Lane) bool { return l.Full })
+	if s.Active != len(w.model.Lanes) || s.Inflight != len(w.sends) || s.Commands != len(w.commands) || s.Blocked != blocked {
+		w.Fatalf("%+v, want %d lanes, %d sends, %d commands and %d blocked lanes", s, len(w.model.Lanes), len(w.sends), len(w.commands), blocked)
+	}
+	for _, of := range w.streams {
+		for row := range of.head + 1 { // 0: the lane
+			if got, want := w.machine.Loaded(of.id, row), w.model.Find(reference.Name{Lane: of.id, Row: row}) != nil; got != want {
+				w.Fatalf("stream %v, row %d: loaded %v, want %v", of.id, row, got, want)
+			}
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type Lane struct {
 	Since               int64
 	Rejected            bool // after the budget: it is to be quarantined
 	Leaving             bool
+	Full                bool // the quarantine had no room for the next position
 }
 
 // A Board has all lanes that are loaded.
@@ -173,7 +174,7 @@ func (b *Board) Sent(now int64, n Name, ok, permanent bool) {
 	}
 	if ok {
 		l.Acked++
-		l.Waits, l.Tries, l.Permanent = false, 0, false
+		l.Waits, l.Tries, l.Permanent, l.Full = false, 0, false, false
 		b.clean()
 		return
 	}
@@ -251,7 +252,7 @@ func (b *Board) Settled(c Command) {
 	l := b.Find(c.Name)
 	l.Asked, l.Cursor = false, c.To
 	if c.Rejected {
-		l.Acked, l.Rejected, l.Permanent, l.Waits, l.Tries = c.To, false, false, false, 0
+		l.Acked, l.Rejected, l.Permanent, l.Waits, l.Tries, l.Full = c.To, false, false, false, 0, false
 	}
 	b.Refused = false
 	b.clean()
@@ -274,7 +275,7 @@ func (b *Board) Moved(c Command) {
 // Full applies that the quarantine is full.
 func (b *Board) Full(now int64, c Command) {
 	l := b.Find(c.Name)
-	l.Asked, l.Rejected = false, false
+	l.Asked, l.Rejected, l.Full = false, false, true
 	b.wait(now, l)
 	b.Refused = false
 }

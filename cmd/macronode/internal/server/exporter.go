@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -51,10 +52,30 @@ type exporter struct {
 	machine *lanes.Machine
 	again   bool // an operator has changed a lane: look at all of them
 	state   sinkState
-	oldest  map[types.LaneID]time.Time // when the item was due that a lane delivers or repeats; at most Active
-	began   map[types.LaneID]time.Time // of the attempts in progress; at most Inflight
-	after   []*exporter                // that must end before it begins; empty when they have
-	left    time.Time                  // when a change has stopped it; zero: none has
+	oldest  map[laneKey]time.Time // when the item was due that a lane delivers or repeats; at most Active
+	began   map[laneKey]time.Time // of the attempts in progress; at most Inflight
+	after   []*exporter           // that must end before it begins; empty when they have
+	left    time.Time             // when a change has stopped it; zero: none has
+}
+
+// laneKey identifies a lane, or the redelivery of a quarantined item of it.
+type laneKey struct {
+	lane types.LaneID
+	row  uint64 // position of the item; 0: the lane itself
+}
+
+func keyOfSend(s lanes.Send) laneKey {
+	if s.Row {
+		return laneKey{s.Lane, s.Position}
+	}
+	return laneKey{lane: s.Lane}
+}
+
+func keyOfCommand(c lanes.Command) laneKey {
+	if c.Row {
+		return laneKey{c.Lane, c.From}
+	}
+	return laneKey{lane: c.Lane}
 }
 
 // sinkState is what the last attempts have shown.
@@ -89,7 +110,7 @@ func newExporter(of *exports, s settings.Sink) (*exporter, error) {
 	limits := s.LaneLimits(of.lanes)
 	return &exporter{of: of, settings: s, sink: sink, log: of.log.With("sink", s.Name), news: make(chan struct{}, 1),
 		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands), stopping: make(chan struct{}), done: make(chan struct{}),
-		offered: map[index.Stream]uint64{}, full: map[types.Tenant]bool{}, oldest: map[types.LaneID]time.Time{}, began: map[types.LaneID]time.Time{},
+		offered: map[index.Stream]uint64{}, full: map[types.Tenant]bool{}, oldest: map[laneKey]time.Time{}, began: map[laneKey]time.Time{},
 		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
 }
 
@@ -151,12 +172,7 @@ func (e *exporter) run(ctx context.Context) {
 		case d := <-e.ended:
 			e.end(d)
 		case a := <-e.answered:
-			e.mu.Lock()
-			e.machine.Answered(hostclock.Mono(), a.Command, a.Answer)
-			if a.Kind == lanes.Quarantine || a.Answer == lanes.Moved { // the lane goes on elsewhere
-				delete(e.oldest, a.Lane)
-			}
-			e.mu.Unlock()
+			e.settled(a)
 		case <-e.news:
 			e.look(ctx)
 		case <-due.C:
@@ -164,6 +180,16 @@ func (e *exporter) run(ctx context.Context) {
 				e.look(ctx)
 			}
 		}
+	}
+}
+
+// settled passes the answer to a command on. If there is no room in the quarantine, the lane keeps its item.
+func (e *exporter) settled(a answer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.machine.Answered(hostclock.Mono(), a.Command, a.Answer)
+	if k := keyOfCommand(a.Command); a.Kind == lanes.Quarantine && a.Answer == lanes.Done || !e.machine.Loaded(k.lane, k.row) {
+		delete(e.oldest, k)
 	}
 }
 
@@ -220,7 +246,7 @@ func (e *exporter) deliver(ctx context.Context, s lanes.Send) delivery {
 		return delivery{s, export.Result{Outcome: export.Retryable, Reason: err.Error()}, true}
 	}
 	e.mu.Lock()
-	e.oldest[s.Lane], e.began[s.Lane] = item.Time, time.Now()
+	e.oldest[keyOfSend(s)], e.began[keyOfSend(s)] = item.Time, time.Now()
 	e.mu.Unlock()
 	item.HasPrior = func() (bool, error) { return e.hasPrior(s) }
 	return delivery{s, e.sink.Deliver(ctx, item), false}
@@ -261,15 +287,16 @@ func (e *exporter) end(d delivery) {
 	case export.Retryable, export.Stopped:
 	}
 	e.machine.Sent(now, d.Send, r)
-	delete(e.began, d.Lane)
+	k := keyOfSend(d.Send)
+	delete(e.began, k)
+	if r.Outcome == lanes.OK || r.Outcome == lanes.Duplicate || !e.machine.Loaded(k.lane, k.row) {
+		delete(e.oldest, k)
+	}
 	if d.unread {
 		e.state.Reason, e.state.At = d.Reason, time.Now().UTC()
 		return
 	}
 	e.metrics.Attempted(d.Outcome.String())
-	if r.Outcome == lanes.OK || r.Outcome == lanes.Duplicate {
-		delete(e.oldest, d.Lane)
-	}
 	e.judge(now, d.Result)
 }
 
@@ -471,6 +498,7 @@ func (e *exporter) lookAgain(changed ...types.LaneID) {
 	for _, id := range changed {
 		e.machine.Reload(id)
 	}
+	maps.DeleteFunc(e.oldest, func(k laneKey, _ time.Time) bool { return !e.machine.Loaded(k.lane, k.row) })
 	e.again = true
 	e.mu.Unlock()
 	wake(e.news)

@@ -135,12 +135,23 @@ func (e *exporter) status() sinkStatus {
 	case s.State != "ok":
 	case waits:
 		s.State, s.Reason = "waiting", old.reason(s.Name)
+	case s.Blocked > 0:
+		s.State, s.Reason = "waiting", blockedReason(s.Blocked)
 	case longest > slowAnswer:
 		s.State, s.Reason = "waiting", fmt.Sprintf("no answer for %v", longest.Round(time.Second))
 	case lag > longLag:
 		s.State, s.Reason = "waiting", fmt.Sprintf("the oldest item waits for %v", lag.Round(time.Second))
 	}
 	return sinkStatus{s}
+}
+
+// blockedReason says for people why streams wait for the quarantine. Its items may be those of other sinks.
+func blockedReason(streams int) string {
+	wait := "1 stream waits with its item"
+	if streams > 1 {
+		wait = fmt.Sprintf("%d streams wait with their items", streams)
+	}
+	return "the quarantine is full, so " + wait + ": see macronode exports quarantine, then deliver its items again with macronode exports redrive, or give them up with macronode exports skip"
 }
 
 // withMissing adds the streams that have no lane yet.

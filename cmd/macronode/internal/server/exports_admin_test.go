@@ -12,6 +12,8 @@ import (
 	"macronode/core/types"
 )
 
+func laneOf(t types.Tenant) laneKey { return laneKey{lane: types.LaneID{Tenant: t}} }
+
 // TestWaitingSinkIsShown: a receiver that has not answered for a while is not ok, before the attempt has failed. Nor is one that answers
 // each attempt, and so slowly that its oldest item is old.
 func TestWaitingSinkIsShown(t *testing.T) {
@@ -33,8 +35,8 @@ func TestWaitingSinkIsShown(t *testing.T) {
 		{time.Minute, time.Hour, false, "waiting", "no answer for 1m0s"},
 	} {
 		at.state.Stopped = c.stopped
-		at.began = map[types.LaneID]time.Time{{Tenant: 1}: time.Now(), {Tenant: 2}: time.Now().Add(-c.ago)}
-		at.oldest = map[types.LaneID]time.Time{{Tenant: 1}: time.Now(), {Tenant: 2}: time.Now().Add(-c.lag)}
+		at.began = map[laneKey]time.Time{laneOf(1): time.Now(), laneOf(2): time.Now().Add(-c.ago)}
+		at.oldest = map[laneKey]time.Time{laneOf(1): time.Now(), laneOf(2): time.Now().Add(-c.lag)}
 		if s := at.status(); s.State != c.state || s.Reason != c.reason {
 			t.Errorf("an attempt began %v ago, the lag is %v: %s %q", c.ago, c.lag, s.State, s.Reason)
 		}

@@ -64,8 +64,8 @@ func TestChangedSinkShowsWhatItWaitsFor(t *testing.T) {
 	old, app := m.exports.exporter("more"), m.exports.exporter("app").settings
 	moved, next := old.settings, old.settings
 	moved.Dir, next.Name = t.TempDir(), "next"
-	ago := func(d time.Duration) map[types.LaneID]time.Time {
-		return map[types.LaneID]time.Time{{Tenant: 1}: time.Now().Add(-d)}
+	ago := func(d time.Duration) map[laneKey]time.Time {
+		return map[laneKey]time.Time{laneOf(1): time.Now().Add(-d)}
 	}
 	defer func() { testkit.Must(t, old.sink.Close()) }()
 	old.began, old.oldest = ago(100*time.Hour), ago(200*time.Hour) // it is in a call of the operating system
