@@ -71,5 +71,6 @@ var Timers = []Timer{
 	{"cmd/macronode/internal/server.exportsAdmin.redrive.ctx", "marking items to be delivered again ends", "10 s"},
 	{"cmd/macronode/internal/server.exportsAdmin.forget.ctx", "removing the lanes of a sink ends", "10 s"},
 	{"cmd/macronode/internal/server.exportsAdmin.change.ctx", "a change of a lane has an unknown outcome", "10 s"},
+	{"cmd/macronode/internal/server.exports.record.ctx", "a reload is answered although a sink that it adds is not recorded; the log says so", "2 s"},
 	{"cmd/macronode/internal/server.names.await.ctx", "a list of objects gets 503, because the index is behind", "http.request_deadline"},
 }

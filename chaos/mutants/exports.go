@@ -8,6 +8,7 @@ func exports() []Mutant {
 		node     = "./core/export TestNodeAgreesWithModel$"
 		model    = "./core/lanes TestMachineAgreesWithModel$"
 		explored = "./chaos/explore TestExportScopes$"
+		ready    = "./cmd/macronode/internal/cli TestSinkBeginsBeforeNodeIsReady$"
 		stuck    = "./cmd/macronode/internal/cli TestStreamBehindFullQuarantineWaits$"
 	)
 	return []Mutant{
@@ -22,6 +23,9 @@ func exports() []Mutant {
 		alone("the same", one("a skipped item has an age", "the lag is that of the oldest item", "cmd/macronode/internal/server/exporter.go", "return !e.machine.Loaded(k.lane, k.row)", "return false", stuck)),
 		one("one failing tenant takes the sink down", "a failing tenant stops no other", send, "m.open || m.several && m.failures", "m.open || m.failures", model, "./core/lanes TestFailingTenantStopsNoOther$"),
 		one("a sink with lanes begins again", "a sink that was seen before gets all items", "core/export/sinks.go", "in.Now && !p.hasLane(in.Sink)", "in.Now", node, "./core/export TestLanes$"),
+		one("a command of the start is not decided", "a sink begins in the frame of the start", "core/node/node.go", "range in.Commands {", "range in.Commands[:0] {", node, ready),
+		alone("only there is an item acknowledged at once", one("a sink begins after the node is ready", "a sink gets all items that are acknowledged after the node is ready", "cmd/macronode/internal/server/serve.go", "Commands: s.exports.begins()", "Commands: s.exports.begins()[:0]", ready)),
+		alone("the same", one("a sink begins after the reload is answered", "a sink gets all items that are acknowledged after the reload that adds it", "cmd/macronode/internal/server/reload.go", "r.exports.record(r.nodeCtx, sinks)", "", "./cmd/macronode/internal/cli TestSinkBeginsBeforeReloadIsAnswered$")),
 		one("a lane begins at the first item", "what a sink does not get is in the record of its lane", "core/export/apply.go", "p.addLane(&l, after)", "p.addLane(&l, min(after, 0))", node, "./core/export TestLanes$"),
 		one("a sink without known items is ok", "nothing is said about a sink before its streams are read", "cmd/macronode/internal/server/exports_admin.go", "isRead := e.streams.known.Load() != nil", "isRead := true", "./cmd/macronode/internal/server TestNothingIsKnownBeforeStreamsAreRead$", "./cmd/macronode/internal/cli TestExports$"),
 		alone("in the simulator, a situation is missing that more runs are made for", one("a command of the node is rejected in a drain", "what was delivered is settled while the node drains", "core/node/request.go", "n.refuses(in.Permit) && !n.takesWhileDraining(c)", "n.drain.Refusing()", "./core/export TestDrainTakesCommandsOfNode$")),

@@ -15,8 +15,12 @@ import (
 type Event interface{ event() }
 
 type (
-	// Recovered ends a recovery: the node may begin frames. It records Started.
-	Recovered struct{ Recovery Recovery }
+	// Recovered ends a recovery: the node may begin frames. It records Started, and in the same frame decides commands of the node
+	// itself. So they are before all that the node serves. They have no replies. A damaged journal takes none.
+	Recovered struct {
+		Recovery Recovery
+		Commands []command.Command
+	}
 
 	// CreateKey creates an API key. Creating a known key again succeeds without a record. Caller 0 is
 	// the node itself.

@@ -105,11 +105,32 @@ func newSystem(t *rapid.T, seen map[string]int) *system {
 func (s *system) start(recovered state.State) {
 	s.calls = map[types.Ticket]*call{}
 	s.node = newNode(s.shares, recovered, s.now.Mono)
-	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	s.recover()
 	for c := range types.NumServices {
 		s.step(event.ServiceUp{Service: c})
 	}
 	s.sync(nil)
+}
+
+// recover begins the first frame of a node. Some sinks begin in it.
+func (s *system) recover() {
+	in := event.Recovered{Recovery: event.Recovery{Journal: 9}}
+	var begun []*export.Begin
+	for _, sink := range sinks {
+		if rapid.IntRange(0, 3).Draw(s.T, "begins at the start") == 0 {
+			c := &export.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(sink), Now: rapid.Bool().Draw(s.T, "now")}
+			in.Commands, begun = append(in.Commands, c), append(begun, c)
+		}
+	}
+	s.step(in)
+	frame := uint64(len(s.frames))
+	for _, c := range begun {
+		do := func(b *reference.Book, _ int64) reference.Outcome { return b.Begin(string(c.Sink), c.Now, frame) }
+		outcome := do(s.model, 0)
+		if s.seen["begin at the start "+string(outcome)]++; outcome == reference.Done {
+			s.changes = append(s.changes, change{len(s.frames), s.status.At, do})
+		}
+	}
 }
 
 // step takes one event. The fold of its frame is the state of the node.
@@ -451,7 +472,7 @@ func (s *system) crash(*rapid.T) {
 // cursor and a quarantine that were acknowledged are there for ever, and only the next position can be settled.
 func TestNodeAgreesWithModel(t *testing.T) {
 	seen := map[string]int{}
-	want := []string{"begin done", "begin no change", "forget done", "forget not found", "open done", "open no change", "open capacity", "settle done", "settle moved", "settle not found", "quarantine done", "quarantine moved", "quarantine capacity", "open beyond a share", "quarantine beyond a share",
+	want := []string{"begin done", "begin no change", "begin at the start done", "begin at the start no change", "forget done", "forget not found", "open done", "open no change", "open capacity", "settle done", "settle moved", "settle not found", "quarantine done", "quarantine moved", "quarantine capacity", "open beyond a share", "quarantine beyond a share",
 		"resolve done", "resolve not found", "redrive done", "redrive no change", "discard done", "skip done", "skip moved", "rewind done", "rewind moved", "remove done", "frames are lost"}
 	rare := func(what string) bool { return seen[what] == 0 }
 	for range 40 {

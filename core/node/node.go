@@ -231,6 +231,12 @@ func (n *Node) boot(now types.Now, at types.Time, in event.Recovered, out *event
 	n.rec = record.Record{Kind: record.Started, Journal: in.Recovery.Journal, CutBytes: in.Recovery.CutBytes, TailFrames: in.Recovery.TailFrames}
 	n.beginFrame(now, at, out)
 	n.addRecord(out)
+	for _, c := range in.Commands {
+		p := n.state.Plane(c.Plane())
+		types.Assert(p != nil && isByNode(c) && c.ValidateFields() == nil, "node: a command of the start that is invalid")
+		n.answer = event.Reply{}
+		n.decide(now, at, p, c, &n.answer, out)
+	}
 }
 
 // onDurable records how far the journal is durable. If frames are left, the next flush begins now.

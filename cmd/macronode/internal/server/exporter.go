@@ -419,14 +419,19 @@ func kindOf(s index.Stream) string {
 	return export.Usage
 }
 
+// beginCommand returns the command that records the sink.
+func (e *exporter) beginCommand() *plane.Begin {
+	return &plane.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(e.settings.Name), Now: e.settings.FromNow}
+}
+
 // begin records the sink if it is seen for the first time, and returns the last frame whose items it does not get. It returns
-// false if there is no room, or the node does not take it now: then it is recorded later.
+// false if there is no room, or the node does not take it now: then it is recorded later. Usually the start or the reload has recorded it.
 func (e *exporter) begin(ctx context.Context) (after types.LSN, recorded bool) {
 	name := e.settings.Name
 	if after, recorded = e.of.streams.journal.readModel.Sink(name); recorded {
 		return after, true
 	}
-	reply := e.of.execute(ctx, &plane.Begin{Header: command.Header{Tenant: types.DefaultTenant}, Sink: []byte(name), Now: e.settings.FromNow})
+	reply := e.of.execute(ctx, e.beginCommand())
 	e.setFull(&e.state.Full, &reply, "no room for another sink: remove one that is not used any more, with macronode exports remove")
 	return e.of.streams.journal.readModel.Sink(name)
 }

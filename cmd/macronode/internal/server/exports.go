@@ -97,6 +97,17 @@ func closeAll(all []*exporter) (err error) {
 	return err
 }
 
+// begins returns the commands that record the sinks that are seen for the first time. They are decided in the frame of the start: a sink
+// gets all items that are acknowledged after the node is ready.
+func (e *exports) begins() (all []command.Command) {
+	for _, at := range e.sinks() {
+		if _, recorded := e.streams.journal.readModel.Sink(at.settings.Name); !recorded {
+			all = append(all, at.beginCommand())
+		}
+	}
+	return all
+}
+
 // Run delivers until ctx ends, or a drain has ended the exporters. It returns when nothing is being delivered.
 func (e *exports) Run(ctx context.Context) error {
 	e.mu.Lock()

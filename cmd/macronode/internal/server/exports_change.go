@@ -1,13 +1,16 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"reflect"
 	"slices"
+	"time"
 
 	"macronode/adapters/export"
+	"macronode/adapters/hostclock"
 	"macronode/cmd/macronode/internal/settings"
 )
 
@@ -128,6 +131,41 @@ func (e *exports) apply(c sinkChange) {
 		e.launch(at, after)
 	}
 	e.all.Store(&c.next)
+}
+
+// recordTimeout is how long a reload waits until the sinks are recorded that it adds.
+const recordTimeout = 2 * time.Second
+
+// record records the sinks that a change has added, before the reload is answered: they get all items that are acknowledged after it.
+// If the node does not take that in time, each exporter records its sink later, and the log says so. In a drain, the next start does.
+func (e *exports) record(ctx context.Context, c sinkChange) {
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
+	defer cancel()
+	for _, at := range c.added {
+		for !e.hasEnded() {
+			if _, recorded := at.begin(ctx); recorded || at.isFull() {
+				break
+			}
+			if hostclock.Sleep(ctx, refusedPause) != nil {
+				at.log.Warn("new sink cannot be recorded now: it is when the journal takes writes, and with from now it begins then")
+				break
+			}
+		}
+	}
+}
+
+// isFull reports whether there is no room for the sink or a lane.
+func (e *exporter) isFull() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.state.Full
+}
+
+// hasEnded reports whether no exporter is started any more.
+func (e *exports) hasEnded() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ended
 }
 
 // leave ends the exporter of a sink that is changed or removed. The caller holds mu.

@@ -157,6 +157,7 @@ func (r *reloader) try(a *adminapi.Attempt) error {
 	}
 	r.activate(is, next)
 	r.exports.apply(sinks)
+	r.exports.record(r.nodeCtx, sinks)
 	r.logWarnings(next.config)
 	return nil
 }

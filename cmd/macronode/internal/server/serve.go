@@ -114,7 +114,7 @@ func (s *Server) run(ctx context.Context) error {
 	var announced sync.WaitGroup
 	announced.Go(func() { s.announce(announcing) })
 	began := time.Now()
-	err = running.Run(ctx, event.Recovered{Recovery: found})
+	err = running.Run(ctx, event.Recovered{Recovery: found, Commands: s.exports.begins()})
 	hush()
 	announced.Wait() // so that "ready" is not logged after "ended"
 	status := running.Status()
