@@ -31,7 +31,8 @@ type directory struct {
 	is       atomic.Pointer[os.FileInfo]
 }
 
-// open creates and locks the directory. It returns ErrDirectory if it is not free. If it was replaced since then, it is locked anew.
+// open creates and locks the directory. It returns ErrDirectory if it is not free. If it was replaced since then, it is locked anew. If it
+// was removed since then, it is not created again: its file system may be unmounted.
 func (d *directory) open() error {
 	if d.lock != nil && d.lock.Check() == nil {
 		return nil
@@ -39,7 +40,7 @@ func (d *directory) open() error {
 	if err := d.close(); err != nil {
 		return err
 	}
-	at, err := fs.Make(d.path)
+	at, err := d.make()
 	if err != nil {
 		return err
 	}
@@ -60,6 +61,21 @@ func (d *directory) open() error {
 	}
 	d.lock = lock
 	return err
+}
+
+// make creates the directory when it is opened for the first time.
+func (d *directory) make() (fs.Dir, error) {
+	if d.is.Load() == nil {
+		return fs.Make(d.path)
+	}
+	at, err := filepath.Abs(d.path)
+	if err == nil {
+		_, err = os.Stat(at)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%s was removed: mount its disk, bring it back or create it", d.path)
+	}
+	return fs.Dir(at), err
 }
 
 // checkReserved returns ErrDirectory if the directory, or one that it is in, is a reserved one. It compares what the paths lead to.
@@ -83,6 +99,14 @@ func (d *directory) checkReserved() error {
 		}
 		at = filepath.Dir(at)
 	}
+}
+
+// release unlocks the directory if it is no longer at its path.
+func (d *directory) release() error {
+	if d.lock == nil || d.lock.Check() == nil {
+		return nil
+	}
+	return d.close()
 }
 
 // close unlocks the directory.

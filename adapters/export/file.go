@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -102,8 +103,8 @@ func (l *lines) append(line []byte) error {
 	return nil
 }
 
-// open opens the file with the highest number, or the next one if that is full or was removed. If the file is open, and it was not
-// moved, removed or changed, open does nothing.
+// open opens the file with the highest number, or the next one if that is full. If the file is open, and it was not moved, removed or
+// changed, open does nothing.
 func (f *fileSink) open(l *lines, item *Item) error {
 	if l.file != nil {
 		if l.size < f.limit && l.isHere() {
@@ -112,6 +113,9 @@ func (f *fileSink) open(l *lines, item *Item) error {
 		if err := l.close(); err != nil {
 			return err
 		}
+	}
+	if err := f.checkHere(); err != nil {
+		return errors.Join(err, f.dir.release())
 	}
 	if err := f.dir.open(); err != nil {
 		return err
@@ -129,9 +133,6 @@ func (f *fileSink) open(l *lines, item *Item) error {
 	if len(all) > 0 {
 		last = all[0]
 	}
-	if last < l.number { // a number is not used twice
-		last = l.number + 1
-	}
 	for number := last; ; number++ {
 		if err := l.openFile(f.disk, number, f.pathOf(l.stream, number)); err != nil {
 			return err
@@ -148,6 +149,46 @@ func (f *fileSink) open(l *lines, item *Item) error {
 	}
 	l.tail, err = f.readTail(l.stream, all)
 	return err
+}
+
+// checkHere returns an error if the directory does not have the lines of a stream that this sink has written: a file system may be
+// unmounted. Nothing is written then, so that the files have no gap. If an operator has made a file with a higher number, the stream
+// goes on there.
+func (f *fileSink) checkHere() error {
+	for _, l := range f.at { //nolint:maporder // any error will do
+		if l.number == 0 {
+			continue
+		}
+		all, err := f.numbers(l.stream)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if len(all) > 0 && all[0] > l.number {
+			continue
+		}
+		const mend = "mount its disk, bring it back, or create an empty %s"
+		path, next := f.pathOf(l.stream, l.number), filepath.Base(f.pathOf(l.stream, l.number+1))
+		if len(all) == 0 || all[0] < l.number {
+			return fmt.Errorf("%s is missing: "+mend, path, next)
+		}
+		switch size, err := f.sizeOf(path); {
+		case err != nil:
+			return err
+		case size < l.size:
+			return fmt.Errorf("%s has lost lines: "+mend, path, next)
+		}
+	}
+	return nil
+}
+
+// sizeOf returns the size of a file.
+func (f *fileSink) sizeOf(path string) (int64, error) {
+	of, err := f.disk.read(path)
+	if err != nil {
+		return 0, err
+	}
+	size, err := of.Size()
+	return size, errors.Join(err, of.Close())
 }
 
 // checkBegins returns an error if the directory has no file of a stream, although earlier items were delivered: a file that begins with this one

@@ -26,7 +26,8 @@ func TestTornLineIsCut(t *testing.T) {
 	}
 }
 
-// TestFilesAreRotated checks that a full file is complete, and that a removed one is not written to.
+// TestFilesAreRotated checks that a full file is complete, that a removed one is not written again, and that a file with a higher number is
+// the next one.
 func TestFilesAreRotated(t *testing.T) {
 	f := &fileTarget{t: t, dir: t.TempDir()}
 	sink := f.sink()
@@ -40,15 +41,18 @@ func TestFilesAreRotated(t *testing.T) {
 	if err := os.Remove(names[2]); err != nil { // has seq 7
 		t.Fatal(err)
 	}
+	if got := sink.Deliver(t.Context(), item(8)); got.Outcome != Retryable {
+		t.Fatalf("the file is missing: %+v", got)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "usage-00000004.ndjson"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	deliver(t, sink, item(8))
 	if err := sink.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.seqs(); !slices.Equal(got, []uint64{1, 2, 3, 4, 5, 6, 8}) {
 		t.Fatal(got)
-	}
-	if _, err := os.Stat(filepath.Join(f.dir, "usage-00000004.ndjson")); err != nil {
-		t.Fatal("the number of the removed file is used again:", err)
 	}
 }
 
@@ -132,13 +136,19 @@ func TestDirectoryHasOneSink(t *testing.T) {
 	}
 }
 
-// TestReplacedDirectoryIsLockedAnew: a sink whose directory was moved away locks the one in its place.
+// TestReplacedDirectoryIsLockedAnew: a sink whose directory was moved away locks the one in its place, when it goes on there.
 func TestReplacedDirectoryIsLockedAnew(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	sink := newFile(&Config{Name: "first", Dir: dir}, 100, disk{})
 	defer sink.Close()
 	deliver(t, sink, item(1))
 	if err := os.Rename(dir, dir+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if got := sink.Deliver(t.Context(), item(2)); got.Outcome != Retryable {
+		t.Fatalf("the directory is missing: %+v", got)
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "usage-00000002.ndjson"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	deliver(t, sink, item(2))

@@ -121,7 +121,7 @@ func New(c Config) (Sink, error) {
 }
 
 // maxReason is the length of a reason.
-const maxReason = 160
+const maxReason = 240
 
 // printable returns at most maxReason bytes of a text, without line breaks and control characters. The text may come from a receiver.
 func printable(text string) string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/adapters/adminapi"
 	"macronode/cmd/macronode/internal/testkit"
 )
 
@@ -79,4 +80,33 @@ func TestFilesThatAreNotMounted(t *testing.T) {
 		}
 		p.end()
 	}
+}
+
+// TestFilesThatVanish: a file sink whose directory vanishes while the node runs is failing, and writes nothing. It makes no other
+// directory, and goes on when the files are back.
+func TestFilesThatVanish(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	n := &exportsNode{t: t, process: startInDir(t, t.TempDir(), "--set", fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"file","dir":%q,"streams":["wallet"]}]`, out))}
+	issue := func() { n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0) }
+	issue()
+	n.await("delivered", func(s adminapi.Sink) bool { return s.State == "ok" && len(s.Lanes) == 1 && s.Lanes[0].Cursor == 1 })
+	testkit.Must(t, os.Rename(out, out+".disk"))
+	issue()
+	issue()
+	n.await("failing", func(s adminapi.Sink) bool {
+		if s.Lanes[0].Cursor > 1 {
+			t.Fatal("it goes on without its files")
+		}
+		return s.State == "failing" && s.LagSeconds > 0 && strings.HasPrefix(s.Reason, filepath.Join(out, "wallet-00000001.ndjson")+" is missing: mount its disk, bring it back, or create an empty")
+	})
+	if _, err := os.Stat(out); !os.IsNotExist(err) {
+		t.Fatalf("the directory is made again: %v", err)
+	}
+	testkit.Must(t, os.Rename(out+".disk", out))
+	n.await("delivered again", func(s adminapi.Sink) bool { return s.State == "ok" && s.Lanes[0].Cursor == 3 })
+	if got := seqsIn(t, out); !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Errorf("the file has %v", got)
+	}
+	n.end()
 }
