@@ -98,8 +98,11 @@ func TestFilesThatVanish(t *testing.T) {
 		if s.Lanes[0].Cursor > 1 {
 			t.Fatal("it goes on without its files")
 		}
-		return s.State == "failing" && s.LagSeconds > 0 && strings.HasPrefix(s.Reason, filepath.Join(out, "wallet-00000001.ndjson")+" is missing: mount its disk, bring it back, or create an empty")
+		return s.State == "failing" && s.LagSeconds > 0
 	})
+	if want := filepath.Join(out, "wallet-00000001.ndjson") + " is missing: mount its disk, bring it back, or create an empty"; !strings.HasPrefix(n.sink().Reason, want) {
+		t.Fatalf("%q, want %q", n.sink().Reason, want)
+	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Fatalf("the directory is made again: %v", err)
 	}
