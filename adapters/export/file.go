@@ -26,6 +26,7 @@ const fileBytes = 64 << 20
 // A whole line that was not acknowledged is found in the tail of the files when it is delivered again, and is not repeated.
 // Only the file with the highest number changes; the others are complete and can be moved away.
 type fileSink struct {
+	name  string
 	limit int64
 	disk  disker
 	mu    sync.Mutex
@@ -42,10 +43,12 @@ type lines struct {
 	size   int64
 	failed bool // the file may have more than size, which is not durable
 	tail   tail // nil: not read yet
+	behind bool // the tail ends before what was delivered: it is read again when the file has changed
+	goesOn bool // an operator has made a new file, so what earlier ones lack is given up
 }
 
 func newFile(c *Config, limit int64, disk disker) *fileSink {
-	return &fileSink{dir: directory{path: c.Dir, holder: "sink " + c.Name, reserved: c.Reserved, disk: disk}, limit: limit, disk: disk, at: map[string]*lines{}}
+	return &fileSink{name: c.Name, dir: directory{path: c.Dir, holder: "sink " + c.Name, reserved: c.Reserved, disk: disk}, limit: limit, disk: disk, at: map[string]*lines{}}
 }
 
 // Close closes the files, and then unlocks the directory.
@@ -68,6 +71,9 @@ func (f *fileSink) Deliver(_ context.Context, item *Item) Result {
 	}
 	line := append(bytes.Clone(item.Body), '\n')
 	err := f.open(l, item)
+	if err == nil {
+		err = f.checkFollows(l, item)
+	}
 	if err == nil && f.has(l, item, line) {
 		return Result{Outcome: Duplicate}
 	}
@@ -133,6 +139,7 @@ func (f *fileSink) open(l *lines, item *Item) error {
 	if len(all) > 0 {
 		last = all[0]
 	}
+	number, size := l.number, l.size
 	for number := last; ; number++ {
 		if err := l.openFile(f.disk, number, f.pathOf(l.stream, number)); err != nil {
 			return err
@@ -144,11 +151,38 @@ func (f *fileSink) open(l *lines, item *Item) error {
 			return err
 		}
 	}
+	l.goesOn = l.goesOn || number > 0 && last > number || number == 0 && l.number == last && l.size == 0
+	if l.behind && (l.number != number || l.size != size) {
+		l.tail, l.behind = nil, false // what was missing may be there
+	}
 	if err := f.disk.syncDir(f.dir.path); err != nil || l.tail != nil {
 		return err
 	}
 	l.tail, err = f.readTail(l.stream, all)
 	return err
+}
+
+// checkFollows returns an error if the files lack items of a lane before this one that were delivered, as when a disk came back with an
+// older copy. It compares with the last line of the lane that the files had when they were opened.
+func (f *fileSink) checkFollows(l *lines, item *Item) error {
+	r := l.tail[subjectOf(item)]
+	if r == nil || l.goesOn || item.Seq <= r.last+1 || item.HasPrior == nil {
+		return nil
+	}
+	prior, err := item.HasPrior()
+	if err != nil || !prior {
+		return err
+	}
+	l.behind = true
+	stream, tenant := item.Stream, ""
+	if stream == Usage {
+		stream += "/" + item.Dimension
+	}
+	if item.Tenant != "default" {
+		tenant = " --tenant " + item.Tenant
+	}
+	return fmt.Errorf("%s lacks items %d to %d of %s: bring them back, run macronode exports backfill %s %s %d%s, or create an empty %s",
+		f.dir.path, r.last+1, item.Seq-1, stream, f.name, stream, r.last+1, tenant, filepath.Base(f.pathOf(l.stream, l.number+1)))
 }
 
 // checkHere returns an error if the directory does not have the lines of a stream that this sink has written: a file system may be

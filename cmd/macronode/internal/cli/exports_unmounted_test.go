@@ -83,11 +83,14 @@ func TestFilesThatAreNotMounted(t *testing.T) {
 }
 
 // TestFilesThatVanish: a file sink whose directory vanishes while the node runs is failing, and writes nothing. It makes no other
-// directory, and goes on when the files are back.
+// directory, and goes on when the files are back. If they lack lines after a restart, it is failing, and the command of the reason mends it.
 func TestFilesThatVanish(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "out")
-	n := &exportsNode{t: t, process: startInDir(t, t.TempDir(), "--set", fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"file","dir":%q,"streams":["wallet"]}]`, out))}
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	start := func() *exportsNode {
+		return &exportsNode{t: t, process: startInDir(t, dir, "--set", fmt.Sprintf(`exports.sinks=[{"name":"app","kind":"file","dir":%q,"streams":["wallet"]}]`, out))}
+	}
+	n := start()
 	issue := func() { n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0) }
 	issue()
 	n.await("delivered", func(s adminapi.Sink) bool { return s.State == "ok" && len(s.Lanes) == 1 && s.Lanes[0].Cursor == 1 })
@@ -109,6 +112,24 @@ func TestFilesThatVanish(t *testing.T) {
 	testkit.Must(t, os.Rename(out+".disk", out))
 	n.await("delivered again", func(s adminapi.Sink) bool { return s.State == "ok" && s.Lanes[0].Cursor == 3 })
 	if got := seqsIn(t, out); !slices.Equal(got, []uint64{1, 2, 3}) {
+		t.Errorf("the file has %v", got)
+	}
+	n.end()
+
+	name := filepath.Join(out, "wallet-00000001.ndjson")
+	text, err := os.ReadFile(name)
+	testkit.Must(t, err)
+	first, _, _ := strings.Cut(string(text), "\n")
+	testkit.Must(t, os.WriteFile(name, []byte(first+"\n"), 0o600))
+	n = start()
+	issue()
+	n.await("failing after the restart", func(s adminapi.Sink) bool { return s.State == "failing" })
+	if want := out + " lacks items 2 to 3 of wallet: bring them back, run macronode exports backfill app wallet 2, or create an empty"; !strings.HasPrefix(n.sink().Reason, want) {
+		t.Fatalf("%q, want %q", n.sink().Reason, want)
+	}
+	n.run("exports backfill app wallet 2", 0)
+	n.await("delivered once more", func(s adminapi.Sink) bool { return s.State == "ok" && s.Lanes[0].Cursor == 4 })
+	if got := seqsIn(t, out); !slices.Equal(got, []uint64{1, 2, 3, 4}) {
 		t.Errorf("the file has %v", got)
 	}
 	n.end()
