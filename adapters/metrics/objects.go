@@ -33,14 +33,14 @@ func (m *Metrics) Collected(files int, bytes uint64) {
 
 // Repairs has the metrics of copies of objects.
 type Repairs struct {
-	restored, failed, lost prometheus.Counter
-	wait                   prometheus.Observer
+	restored, failed, lost, waiting prometheus.Counter
+	wait                            prometheus.Observer
 }
 
 // Repairs returns the metrics of copies of objects.
 func (m *Metrics) Repairs() *Repairs {
 	return &Repairs{restored: m.counter("repair_copies_total", "restored"), failed: m.counter("repair_copies_total", "failed"),
-		lost: m.counter("repair_copies_total", "lost"), wait: m.histogram("repair_wait_seconds")}
+		lost: m.counter("repair_copies_total", "lost"), waiting: m.counter("repair_copies_total", "waiting"), wait: m.histogram("repair_wait_seconds")}
 }
 
 // Repaired counts a copy that was restored, or could not be.
@@ -52,6 +52,9 @@ func (r *Repairs) Repaired(ok bool) {
 	}
 }
 
-// Lost counts a repair that found no good copy. Waited observes the time that a read of a repair or a scrub waited for the budget.
-func (r *Repairs) Lost()                  { r.lost.Inc() }
+// Lost counts a repair that found no good copy in any provider, Waiting one that found too little while a provider did not answer.
+func (r *Repairs) Lost()    { r.lost.Inc() }
+func (r *Repairs) Waiting() { r.waiting.Inc() }
+
+// Waited observes the time that a read of a repair or a scrub waited for the budget.
 func (r *Repairs) Waited(d time.Duration) { r.wait.Observe(d.Seconds()) }

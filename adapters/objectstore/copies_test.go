@@ -679,3 +679,108 @@ func TestRestoreKnowsWhatIsHopeless(t *testing.T) {
 		t.Errorf("by their names: %+v, %v", r, err)
 	}
 }
+
+// heldDir is a directory in which some files cannot be removed, and that may not be listed.
+type heldDir struct {
+	fs.FS
+	held   map[string]error // by name
+	tried  int              // removals of held files
+	listed error
+}
+
+func (h *heldDir) Remove(name string) error {
+	if err := h.held[name]; err != nil {
+		h.tried++
+		return err
+	}
+	return h.FS.Remove(name)
+}
+
+func (h *heldDir) List() ([]string, error) {
+	if h.listed != nil {
+		return nil, h.listed
+	}
+	return h.FS.List()
+}
+
+// TestUnremovableFileFailsNoProvider: if a file cannot be removed, the collection removes the others and tries again later. The provider does
+// not fail, unless its device does. A process with too many open files does not make it failed either.
+func TestUnremovableFileFailsNoProvider(t *testing.T) {
+	none := func(storage.Address, storage.File) bool { return false }
+	for _, c := range []struct {
+		err                error
+		failed             bool
+		removed, unremoved int
+	}{
+		{syscall.EPERM, false, 4, 2},
+		{syscall.EMFILE, false, 4, 2},
+		{syscall.EBUSY, false, 4, 2},
+		{syscall.EIO, true, 0, 2},
+		{provider.ErrUnavailable, true, 0, 2},
+		{provider.ErrBusy, false, 0, 2},
+	} {
+		w := newCopies(2, two)
+		var held []*heldDir
+		for _, d := range w.devices {
+			h := &heldDir{FS: d.FS, held: map[string]error{}}
+			d.FS, held = h, append(held, h)
+		}
+		for n := range 3 {
+			w.store(t, content(n+1))
+		}
+		for _, h := range held {
+			names, _ := h.List()
+			h.held[names[0]] = c.err
+		}
+		for again := 1; again <= 2; again++ {
+			got, err := w.Collect(none)
+			if !errors.Is(err, c.err) || got.Files != c.removed || got.Unremoved != c.unremoved {
+				t.Errorf("%v: %+v, %v", c.err, got, err)
+			}
+			for i, h := range w.Health() {
+				if (h.Failed != "") != c.failed || held[i].tried != again {
+					t.Errorf("%v: %+v, tried %d times", c.err, h, held[i].tried)
+				}
+			}
+			c.removed = 0
+		}
+		for _, h := range held {
+			clear(h.held)
+		}
+		if got, err := w.Collect(none); err != nil || got.Files < 2 || got.Unremoved != 0 {
+			t.Errorf("%v, later: %+v, %v", c.err, got, err)
+		}
+	}
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EIO} {
+		w := newCopies(2, two)
+		for _, d := range w.devices {
+			d.FS = &heldDir{FS: d.FS, listed: err}
+		}
+		if _, got := w.Collect(none); !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, got)
+		}
+		for _, h := range w.Health() {
+			if (h.Failed != "") != (err == syscall.EIO) {
+				t.Errorf("%v: %+v", err, h)
+			}
+		}
+	}
+}
+
+// TestRemovalOfPartFailsNoProvider: a copy that cannot be removed, and a draft in the way of a repair, do not make their provider failed.
+func TestRemovalOfPartFailsNoProvider(t *testing.T) {
+	w := newCopies(2, two)
+	o := w.store(t, content(4))
+	names, _ := w.disks[0].List()
+	draft := fmt.Sprintf("%016x.part", uint64(o.File))
+	w.devices[0].FS = &heldDir{FS: w.devices[0].FS, held: map[string]error{names[0]: syscall.EPERM, draft: syscall.EPERM}}
+	if err := w.RemovePart(o, objectstore.Part{Provider: 0}); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("remove: %v", err)
+	}
+	if err := w.RepairCopy(o, 0, nil); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("repair: %v", err)
+	}
+	if h := w.Health()[0]; h.Failed != "" {
+		t.Errorf("health %+v", h)
+	}
+}

@@ -3,7 +3,6 @@ package objectstore
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"macronode/core/coding"
 	"macronode/core/placement"
@@ -104,8 +103,8 @@ func (s *Store) writeParts(o storage.Stored, parts []Part, pace func(bytes int) 
 	x.limits().pace = pace
 	for _, t := range u.targets {
 		for _, draft := range [...]string{partSuffix, nodesSuffix + partSuffix} { // of an upload that a crash ended
-			if err := t.Port.Remove(number(o.File) + draft); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return nil, t.note(err)
+			if err := t.remove(number(o.File) + draft); err != nil {
+				return nil, err
 			}
 		}
 	}
@@ -158,8 +157,8 @@ func (s *Store) RemovePart(o storage.Stored, part Part) error {
 		names = []string{shard, shard + nodesSuffix}
 	}
 	for _, n := range names {
-		if err := p.Port.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove a copy: %w", p.note(err))
+		if err := p.remove(n); err != nil {
+			return fmt.Errorf("remove a copy: %w", err)
 		}
 	}
 	return nil

@@ -83,6 +83,24 @@ func (m *member) note(err error) error {
 	return err
 }
 
+// remove removes a file. A file that is not there is no error. If only this file cannot be removed, for example because it is immutable, m
+// does not fail: its files can still be read.
+func (m *member) remove(name string) error {
+	err := m.Port.Remove(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case isOfDevice(err):
+		return m.note(err)
+	}
+	return err
+}
+
+// isOfDevice reports whether the error of a removal is about the whole device.
+func isOfDevice(err error) bool {
+	return isAny(err, syscall.EIO, syscall.EROFS, syscall.ENODEV, syscall.ENXIO, syscall.ENOTCONN, syscall.ESTALE, ErrUnavailable)
+}
+
 // fail makes m failed until a probe succeeds.
 func (m *member) fail(err error) {
 	m.errors.Add(1)

@@ -23,6 +23,9 @@ type Restored struct {
 // IsHopeless reports whether no repair can make the object whole: every provider has answered, and too little is left.
 func (r *Restored) IsHopeless() bool { return r.Lost && !r.Unknown }
 
+// Waits reports whether the object cannot be read now, and may be whole when every provider answers.
+func (r *Restored) Waits() bool { return r.Lost && r.Unknown }
+
 // Usable returns the providers that have not failed.
 func (s *Store) Usable() placement.Set { return s.healthy() }
 

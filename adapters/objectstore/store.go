@@ -33,11 +33,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"macronode/adapters/erasure"
 	"macronode/adapters/fs"
@@ -252,13 +252,14 @@ func parseName(s string) (f fileName, ok bool) {
 
 // Collected is what a collection removed.
 type Collected struct {
-	Files int
-	Bytes uint64
+	Files     int
+	Bytes     uint64
+	Unremoved int // files that could not be removed; the next collection tries again
 }
 
 // Collect removes the files that no row names and no upload is writing. live reports whether a row names
 // a file; it must know every row whose upload was ended by Done. Collect never blocks an upload. A provider that fails
-// does not stop it.
+// does not stop it, nor does a file that cannot be removed. The error has the first file of each provider.
 func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collected, err error) {
 	s.written.Store(0)
 	s.mu.Lock()
@@ -286,13 +287,10 @@ func (s *Store) wantCollection(spare uint64) {
 }
 
 // collectIn collects the files of one provider whose numbers are not beyond newest.
-func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) error {
-	if err := s.checkClaimed(p); err != nil { // the files of another directory are not removed
-		return fmt.Errorf("list objects: %w", p.note(err))
-	}
-	names, err := p.Port.List()
+func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Address, storage.File) bool, c *Collected) (first error) {
+	names, err := s.listClaimed(p)
 	if err != nil {
-		return fmt.Errorf("list objects: %w", p.note(err))
+		return fmt.Errorf("list objects: %w", err)
 	}
 	for _, n := range names {
 		f, ok := parseName(n)
@@ -301,13 +299,31 @@ func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Addr
 			continue
 		}
 		size := p.size(n)
-		if err := p.Port.Remove(n); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove a file without an object: %w", p.note(err))
+		if err := p.remove(n); err != nil {
+			c.Unremoved++
+			if first == nil {
+				first = fmt.Errorf("remove a file without an object: %w", err)
+			}
+			if isOfDevice(err) {
+				return first
+			}
+			continue
 		}
 		c.Files++
 		c.Bytes += size
 	}
-	return nil
+	return first
+}
+
+// listClaimed returns the names of all files of a provider. The files of another directory are not removed, so the identity is checked first.
+func (s *Store) listClaimed(p *member) (names []string, err error) {
+	if err = s.checkClaimed(p); err == nil {
+		names, err = p.Port.List()
+	}
+	if isAny(err, syscall.EMFILE, syscall.ENFILE) { // this process has too many open files: the provider has not failed
+		return nil, err
+	}
+	return names, p.note(err)
 }
 
 func (s *Store) writes(f storage.File) bool {

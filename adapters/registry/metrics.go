@@ -148,10 +148,11 @@ var Metrics = []Metric{
 	{Name: "storage_lost_objects", Type: Gauge, Help: "Objects that no repair can make whole: all their copies, or too many of their shards, are missing or damaged.", Sampled: true},
 	{Name: "storage_failed_providers", Type: Gauge, Help: "Providers of objects that cannot be used.", Sampled: true},
 	{Name: "repair_skipped_total", Type: Counter, Help: "Repairs that were not queued. They are planned again.", Labels: []Label{{"reason", []string{"full"}}}, Sampled: true},
-	{Name: "repair_copies_total", Type: Counter, Help: "Copies of objects that were restored or could not be written (failed), and repairs that found no good copy (lost).", Labels: []Label{{"outcome", []string{"restored", "failed", "lost"}}}},
+	{Name: "repair_copies_total", Type: Counter, Help: "Copies of objects that were restored or could not be written (failed); repairs that found no good copy in any provider (lost), or too little while a provider did not answer (waiting).", Labels: []Label{{"outcome", []string{"restored", "failed", "lost", "waiting"}}}},
 	{Name: "repair_wait_seconds", Type: Histogram, Help: "Time that a read of a repair or a scrub waits for the byte budget.", Buckets: []float64{0.001, 0.01, 0.1, 1, 10}},
 	{Name: "storage_collected_files_total", Type: Counter, Help: "Files removed because no object needs them."},
 	{Name: "storage_collected_bytes_total", Type: Counter, Help: "Bytes of files removed because no object needs them."},
+	{Name: "storage_unremoved_files", Type: Gauge, Help: "Files that no object needs and that the last collection could not remove. Each collection tries again.", Sampled: true},
 	{Name: "storage_collections_deferred_total", Type: Counter, Help: "Removals of unused files that were deferred because a backup was copying the objects."},
 
 	{Name: "usage_events_total", Type: Counter, Help: "Usage events of requests that were accepted: recorded, or recorded before (duplicate).", Labels: []Label{{"outcome", []string{"recorded", "duplicate"}}}},

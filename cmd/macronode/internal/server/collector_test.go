@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,14 +48,14 @@ func TestCollectorDoesNotWaitWithoutSpace(t *testing.T) {
 	}
 }
 
-// A stuckDisk does not remove one file.
+// A stuckDisk does not remove some files.
 type stuckDisk struct {
 	*world.Disk
-	name string
+	names []string
 }
 
 func (d *stuckDisk) Remove(name string) error {
-	if name == d.name {
+	if slices.Contains(d.names, name) {
 		return &os.PathError{Op: "remove", Path: name, Err: syscall.EPERM}
 	}
 	return d.Disk.Remove(name)
@@ -66,22 +67,26 @@ func TestCollectorLogsChanges(t *testing.T) {
 	o := &objectFiles{files: objectstore.New(disk, objectstore.Limits{Uploads: 1, Object: 1 << 20}), journal: journal, metrics: journal.metrics,
 		log: slog.New(slog.NewTextHandler(log, nil))}
 	o.files.Reserve(9)
-	var unused [2]string
+	var unused [3]string
 	for i := range unused {
 		unused[i] = fmt.Sprintf("%x-%016x", digest.Sum([]byte("unused")), i+1)
 		_, err := disk.Create(unused[i])
 		testkit.Must(t, err)
 	}
-	for _, c := range []struct{ stuck, want string }{
-		{unused[0], `level=ERROR msg="unused files of objects not removed" err="remove a file without an object: remove ` + unused[0]},
-		{unused[0], ""},
-		{unused[1], `level=ERROR msg="unused files of objects not removed" err="remove a file without an object: remove ` + unused[1]},
-		{unused[1], ""},
-		{"", `level=INFO msg="unused files of objects are removed again"`},
-		{"", ""},
+	const again = `level=ERROR msg="unused files of objects not removed: the next collection tries again" `
+	for _, c := range []struct {
+		stuck []string
+		want  string
+	}{
+		{unused[:2], again + `files=2 err="remove a file without an object: remove ` + unused[0]},
+		{unused[:2], ""},
+		{unused[1:2], again + `files=1 err="remove a file without an object: remove ` + unused[1]},
+		{unused[1:2], ""},
+		{nil, `level=INFO msg="unused files of objects are removed again"`},
+		{nil, ""},
 	} {
 		log.Reset()
-		disk.name = c.stuck
+		disk.names = c.stuck
 		o.collectOnce()
 		var lines []string
 		for line := range strings.Lines(log.String()) {
@@ -91,6 +96,9 @@ func TestCollectorLogsChanges(t *testing.T) {
 		}
 		if got := strings.Join(lines, ""); (got == "") != (c.want == "") || !strings.Contains(got, c.want) || len(lines) > 1 {
 			t.Errorf("stuck %q: %q, want %q", c.stuck, got, c.want)
+		}
+		if got := o.unremoved.Load(); got != int64(len(c.stuck)) {
+			t.Errorf("stuck %q: %d files are counted", c.stuck, got)
 		}
 	}
 	if names, err := disk.List(); err != nil || len(names) > 0 {

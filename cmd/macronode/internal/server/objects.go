@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"macronode/adapters/fs"
@@ -24,7 +25,8 @@ type objectFiles struct {
 	limits  objectstore.Limits
 	collect time.Duration // between two collections
 
-	uncollected string // why the last collection failed; empty: it did not
+	uncollected string       // why the last collection failed; empty: it did not
+	unremoved   atomic.Int64 // files that it could not remove
 
 	journal *journalStore
 	inbox   *eventInbox
@@ -156,6 +158,7 @@ func (o *objectFiles) collectOnce() {
 	began := time.Now()
 	c, err := o.files.Collect(o.journal.readModel.HasFile)
 	o.metrics.Collected(c.Files, c.Bytes)
+	o.unremoved.Store(int64(c.Unremoved))
 	o.noteCollection(err)
 	if c.Files > 0 {
 		o.log.Info("unused files of objects removed", "files", c.Files, "bytes", c.Bytes, "took", time.Since(began))
@@ -171,7 +174,7 @@ func (o *objectFiles) noteCollection(err error) {
 	switch {
 	case o.uncollected == was:
 	case err != nil:
-		o.log.Error("unused files of objects not removed", "err", err)
+		o.log.Error("unused files of objects not removed: the next collection tries again", "files", o.unremoved.Load(), "err", err)
 	default:
 		o.log.Info("unused files of objects are removed again")
 	}
@@ -183,5 +186,6 @@ func (o *objectFiles) addGauges(to *queueGauges) {
 	to.add("repairs", func() (int, int) { s := o.repairs.status(); return s.Waiting, o.repairs.settings.Limits.Queue })
 	o.metrics.Sample("repair_skipped_total", func() float64 { return float64(o.repairs.status().Skipped) }, "full")
 	o.metrics.Sample("storage_lost_objects", func() float64 { return float64(o.repairs.lostObjects()) })
+	o.metrics.Sample("storage_unremoved_files", func() float64 { return float64(o.unremoved.Load()) })
 	o.metrics.Sample("storage_failed_providers", func() float64 { return float64(o.files.Table().Len() - o.repairs.usable().Len()) })
 }

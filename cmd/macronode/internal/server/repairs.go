@@ -160,7 +160,8 @@ func (r *repairs) runWorker(ctx context.Context) {
 	}
 }
 
-// restore writes the copies or shards that an object lacks. It reports whether one could not be written.
+// restore writes the copies or shards that an object lacks. It reports whether one could not be written, or the repair waits for a provider:
+// the next inventory plans it again.
 func (r *repairs) restore(ctx context.Context, o storage.Stored, verify bool) (failed bool) {
 	if !r.journal.readModel.HasFile(o.Address, o.File) {
 		return false // deleted, or the content was there already
@@ -173,13 +174,13 @@ func (r *repairs) restore(ctx context.Context, o storage.Stored, verify bool) (f
 	switch {
 	case is.IsHopeless():
 		r.noteLost(o)
+		r.reportLost(o, &is.Good)
+	case is.Waits():
+		r.metrics.Waiting()
 	case is.Readable:
 		r.noteReadable(o)
 	}
-	if is.Lost {
-		r.reportLost(o, &is.Good)
-	}
-	return is.Lacks
+	return is.Lacks || is.Waits()
 }
 
 // reportLost reports an object that cannot be read, unless it was deleted meanwhile.

@@ -87,10 +87,13 @@ func init() {
 		return 40, testkit.Moves{"storage_collected_files_total": 3}
 	}
 	causes["repair_copies_total"] = func(m *metered, l []string) (float64, testkit.Moves) {
-		if l[0] == "lost" {
-			m.metrics.Repairs().Lost()
-		} else {
-			m.metrics.Repairs().Repaired(l[0] == "restored")
+		switch r := m.metrics.Repairs(); l[0] {
+		case "lost":
+			r.Lost()
+		case "waiting":
+			r.Waiting()
+		default:
+			r.Repaired(l[0] == "restored")
 		}
 		return 1, nil
 	}
@@ -105,6 +108,10 @@ func init() {
 		_, moves := objectSeries("")
 		m.objects.repairs.noteLost(storage.Stored{Address: storage.Address(digest.Sum(fmt.Append(nil, object))), Object: storage.Object{Size: 7, File: storage.File(object)}})
 		return 1, moves
+	}
+	causes["storage_unremoved_files"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		m.objects.unremoved.Add(2)
+		return 2, nil
 	}
 	causes["storage_failed_providers"] = func(m *metered, _ []string) (float64, testkit.Moves) {
 		m.objects.files.MarkFailed(0, syscall.EIO)
