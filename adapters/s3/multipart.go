@@ -159,7 +159,7 @@ func uploadPartCopy(c *call) error {
 	var tag storage.ETag
 	var reply event.Reply
 	if part.Length == f.row.Size {
-		reply, err = c.sharePart(id, number, &f, content, &tag)
+		reply, err = c.sharePart(id, number, source, &f, content, &tag)
 	} else {
 		reply, err = c.copyPart(id, number, &f, content, part, &tag)
 	}
@@ -193,7 +193,7 @@ func sourceRange(text string, size uint64) (objectio.Range, error) {
 }
 
 // sharePart makes a part of a whole object. Its content is not copied; it is read if its MD5 digest is not known.
-func (c *call) sharePart(id storage.UploadID, number uint16, f *found, content *objectstore.Object, tag *storage.ETag) (event.Reply, error) {
+func (c *call) sharePart(id storage.UploadID, number uint16, source target, f *found, content *objectstore.Object, tag *storage.ETag) (event.Reply, error) {
 	tag.MD5 = f.details.ETag.MD5
 	if f.details.ETag.Parts > 0 || f.details.ETag == (storage.ETag{}) {
 		sum := md5.New()
@@ -203,10 +203,13 @@ func (c *call) sharePart(id storage.UploadID, number uint16, f *found, content *
 		sum.Sum(tag.MD5[:0])
 	}
 	reply, err := c.execute(c.partOf(id, number, stored{address: f.entry.Address, size: f.row.Size}, *tag))
-	if _, _, gone := c.upload(); reply.Problem == event.NotFound && gone == nil {
-		return reply, errUnavailable // the source was deleted meanwhile
+	if _, _, gone := c.upload(); reply.Problem != event.NotFound || gone != nil {
+		return reply, err
 	}
-	return reply, err
+	if _, deleted := c.find(source); deleted != nil {
+		return reply, deleted
+	}
+	return reply, errUnavailable // the source was replaced meanwhile
 }
 
 // copyPart makes a part of a range of an object.

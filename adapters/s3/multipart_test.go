@@ -546,3 +546,49 @@ func TestTransferManager(t *testing.T) {
 type buffer []byte
 
 func (b buffer) WriteAt(p []byte, off int64) (int, error) { return copy(b[off:], p), nil }
+
+// TestCopyOfDeletedSource: if the source of a part is deleted before the node decides, the key does not exist. If it was replaced, the client may
+// retry.
+func TestCopyOfDeletedSource(t *testing.T) {
+	for what, want := range map[string]string{"deleted": "404 NoSuchKey", "replaced": "503 ServiceUnavailable", "deleted with its bucket": "404 NoSuchBucket"} {
+		w := newWorld(t)
+		c := w.bucket(t)
+		if _, err := c.CreateBucket(t.Context(), &sdk.CreateBucketInput{Bucket: aws.String("other")}); err != nil {
+			t.Fatal(err)
+		}
+		in := &sdk.PutObjectInput{Bucket: aws.String("other"), Key: aws.String("source"), Body: reader(content(5*mib, 1))}
+		if _, err := c.PutObject(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		u := begin(t, c, "a")
+		w.quiet().decide = func(cmd command.Command) event.Problem {
+			part, ok := cmd.(*storage.PutPart)
+			if !ok {
+				return event.None
+			}
+			other, name := storage.Bucket("other"), storage.ObjectName("source")
+			decide := func(c command.Command) {
+				var r event.Reply
+				if w.plane.Decide(w.at, c, &frame{w: w}, &r); r.Problem != event.None {
+					t.Error(r.Problem)
+				}
+			}
+			decide(&storage.Delete{Header: part.Header, Bucket: other, Name: name})
+			if what == "replaced" {
+				put := &storage.Put{Header: part.Header, Bucket: other, Name: name, Address: storage.Address{1}, Size: 1, File: 1 << 20}
+				put.Seal()
+				decide(put)
+			}
+			if what == "deleted with its bucket" {
+				decide(&storage.DeleteBucket{Header: part.Header, Bucket: other})
+			}
+			return event.None
+		}
+		number := int32(1)
+		_, err := c.UploadPartCopy(t.Context(), &sdk.UploadPartCopyInput{Bucket: aws.String(bucketName), Key: &u.key, UploadId: u.id, PartNumber: &number, CopySource: aws.String("other/source")},
+			func(o *sdk.Options) { o.RetryMaxAttempts = 1 })
+		if codeOf(err) != want {
+			t.Errorf("%s: %v, want %s", what, err, want)
+		}
+	}
+}
