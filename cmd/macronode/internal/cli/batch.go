@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,26 +126,55 @@ func (p *batchRunner) run(ctx context.Context, from io.Reader) error {
 	return p.send(ctx, n, all)
 }
 
-// send sends the n-th batch.
+// send sends the n-th batch. A batch with a malformed line is rejected as a whole: without --atomic it is sent again without that line. A run
+// that is repeated does the same, and sends the same batch in the end.
 func (p *batchRunner) send(ctx context.Context, n int, all []batchLine) error {
-	o := client.BatchRequest{Atomic: p.v.Atomic, Items: make([]client.BatchItem, len(all))}
-	for i := range all {
-		o.Items[i] = all[i].BatchItem
-	}
 	p.Lines += len(all)
-	b, err := p.node.Batch(ctx, o, client.WithIdempotencyKey(p.v.key(n)))
+	valid, malformed := all, []resultLine(nil)
+	b, err := new(client.Batch), error(nil)
+	for len(valid) > 0 {
+		if b, err = p.sendOnce(ctx, n, valid); err == nil {
+			break
+		}
+		at, why := p.malformedLine(err, len(valid))
+		if why == nil {
+			break
+		}
+		malformed = append(malformed, resultLine{Line: valid[at].line, Key: p.v.key(n), Problem: why})
+		valid, b, err = slices.Delete(slices.Clone(valid), at, at+1), new(client.Batch), nil
+	}
 	if err == nil {
-		err = p.recordResults(n, all, b)
+		err = p.recordResults(n, valid, malformed, b)
 	} else {
-		err = p.stopError(n, all, err)
+		err = errors.Join(p.printRejections(malformed), p.stopError(n, valid, err))
+		p.Refused += len(malformed)
 	}
 	p.progress(err != nil)
 	return err
 }
 
-// recordResults counts the results of the n-th batch, and writes them to the outputs. All are counted, also if one cannot
-// be written.
-func (p *batchRunner) recordResults(n int, all []batchLine, b *client.Batch) error {
+// sendOnce sends some lines as the n-th batch.
+func (p *batchRunner) sendOnce(ctx context.Context, n int, all []batchLine) (*client.Batch, error) {
+	o := client.BatchRequest{Atomic: p.v.Atomic, Items: make([]client.BatchItem, len(all))}
+	for i := range all {
+		o.Items[i] = all[i].BatchItem
+	}
+	return p.node.Batch(ctx, o, client.WithIdempotencyKey(p.v.key(n)))
+}
+
+// malformedLine returns which of some lines the node has rejected for ever, and why, if the others may be sent without it; nil: none.
+func (p *batchRunner) malformedLine(err error, lines int) (at int, why *client.Problem) {
+	problem := new(client.Problem)
+	if p.v.Atomic || !errors.As(err, &problem) || errors.Is(err, client.ErrUnknown) || problem.Index == nil || *problem.Index >= lines ||
+		problem.Retryable || problem.Status >= http.StatusInternalServerError {
+		return 0, nil
+	}
+	return *problem.Index, problem
+}
+
+// recordResults counts the results of the n-th batch and of its malformed lines, and writes them to the outputs. All are counted, also if one
+// cannot be written.
+func (p *batchRunner) recordResults(n int, all []batchLine, malformed []resultLine, b *client.Batch) error {
 	if b.Replayed {
 		p.Replayed += len(all)
 	}
@@ -150,26 +182,32 @@ func (p *batchRunner) recordResults(n int, all []batchLine, b *client.Batch) err
 	for _, r := range b.Receipts {
 		results = append(results, client.Result{Receipt: r})
 	}
-	for _, r := range results {
-		if r.Receipt != nil {
+	lines := malformed
+	for i, r := range results {
+		lines = append(lines, resultLine{all[i].line, p.v.key(n), r.Receipt, r.Problem})
+	}
+	slices.SortFunc(lines, func(a, b resultLine) int { return cmp.Compare(a.Line, b.Line) })
+	for i := range lines {
+		if lines[i].Receipt != nil {
 			p.Done++
 		} else {
 			p.Refused++
 		}
 	}
-	lines := make([]resultLine, len(results))
-	for i, r := range results {
-		lines[i] = resultLine{all[i].line, p.v.key(n), r.Receipt, r.Problem}
-	}
-	var err error
-	for i := range lines {
-		if lines[i].Receipt == nil && err == nil {
-			err = p.printRejection(lines[i].Line, lines[i].Problem)
-		}
-	}
+	err := p.printRejections(lines)
 	if p.results != nil {
 		if failed := p.results.add(lines); failed != nil {
 			err = errors.Join(err, fmt.Errorf("--results: %w", failed))
+		}
+	}
+	return err
+}
+
+// printRejections prints those of some lines that were rejected.
+func (p *batchRunner) printRejections(lines []resultLine) (err error) {
+	for i := range lines {
+		if lines[i].Receipt == nil && err == nil {
+			err = p.printRejection(lines[i].Line, lines[i].Problem)
 		}
 	}
 	return err

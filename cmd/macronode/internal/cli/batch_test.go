@@ -31,6 +31,7 @@ const (
 	whole     = `200 {"receipts":[` + rcpt + `,` + rcpt + `]}`
 	another   = `422 {"code":"idempotency_conflict","detail":"Another."}`
 	badLine   = `400 {"code":"bad_request","detail":"to: must be more.","index":1}`
+	badFirst  = `400 {"code":"bad_request","detail":"op: no.","index":0}`
 	notWhole  = `409 {"code":"insufficient_funds","detail":"Too little.","index":0}`
 	usedWhole = `409 {"code":"ref_used","detail":"Used.","index":0}`
 )
@@ -60,7 +61,16 @@ func TestBatch(t *testing.T) {
 			"line 1: ref_used: Used\n5 lines: 0 applied, 1 rejected, 0 unknown, 4 not sent\n" +
 				"macronode: stopped: lines 1 to 2 were not applied now, because line 1 was rejected: it may have taken effect in an earlier run, with all of these lines. " +
 				"Look at the statements of its accounts, and send only lines that are not in them, with another --key\n"},
-		{"a line is none", "", []string{both, badLine}, 1, 2,
+		{"a line is malformed", "", []string{both, badLine, one, one}, 1, 4,
+			"line 5: bad_request: to: must be more\n5 lines: 4 applied, 1 rejected, 0 unknown, 0 not sent\nmacronode: 1 of 5 lines were rejected\n"},
+		{"all lines of a batch are malformed", "", []string{both, badLine, badFirst, one}, 1, 4,
+			"line 4: bad_request: op: no\nline 5: bad_request: to: must be more\n5 lines: 3 applied, 2 rejected, 0 unknown, 0 not sent\nmacronode: 2 of 5 lines were rejected\n"},
+		{"a line is malformed, in JSON", "--json", []string{both, badLine, one, one}, 1, 4,
+			`{"line":5,"problem":{"code":"bad_request","detail":"to: must be more.","index":1}}` + "\n" +
+				`{"lines":5,"done":4,"refused":1,"unknown":0,"unsent":0,"replayed":0}` + "\nmacronode: 1 of 5 lines were rejected\n"},
+		{"a line is malformed, and the rest is not let in", "", []string{both, badLine, barred}, 1, 3,
+			"line 5: bad_request: to: must be more\n5 lines: 2 applied, 1 rejected, 0 unknown, 2 not sent\nmacronode: stopped: lines 4 to 4 were not applied: forbidden: May not\n"},
+		{"a line is malformed, all or nothing", "--atomic", []string{whole, badLine}, 1, 2,
 			"line 5: bad_request: to: must be more\n5 lines: 2 applied, 1 rejected, 0 unknown, 2 not sent\n" +
 				"macronode: stopped: lines 4 to 5 were not applied, because line 5 was rejected: correct it and send the file from line 4 on with another --key\n"},
 		{"another file", "", []string{both, another}, 1, 2,
