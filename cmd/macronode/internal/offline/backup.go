@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"macronode/adapters/backup"
 	"macronode/adapters/config"
@@ -71,11 +72,11 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 	}
 	into, err := fs.Make(filepath.Join(to, datadir.Journal))
 	if err != nil {
-		return nil, exit.Unable(err)
+		return nil, notBegun(err)
 	}
 	held, err := fs.Lock(fs.Dir(to), e.Version)
 	if err != nil {
-		return nil, exit.Unable(err)
+		return nil, notBegun(err)
 	}
 	defer held.Close() //nolint:errcheck // the lock ends with the process at the latest
 	objects, copied := settings.NewObjectStore(cfg), objectsIn(to)
@@ -105,7 +106,7 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: o.Heir}
 	k, err := e.copyOf(source{ctx, cfg, from}, upto, objects, copied, o.Contents)
 	if err != nil {
-		return nil, exit.Unable(err)
+		return nil, notBegun(err)
 	}
 	if k != nil {
 		b.Before, k.next = k.settle, e.nextDurable(ctx, cfg, upto)
@@ -214,15 +215,24 @@ func (is *BackupReport) WriteText(to io.Writer, dir string) error {
 // complete.
 func noteLoss(to fs.Dir, cut backup.Cut, known datadir.Evidence) error {
 	if known.Unsure != nil && cut.LSN >= known.LSN {
-		return exit.Unable(durable.WriteUnknown(to, durable.Name))
+		return notBegun(durable.WriteUnknown(to, durable.Name))
 	}
 	if cut.LSN < known.LSN {
-		return exit.Unable(durable.Mark{Journal: cut.Journal, LSN: known.LSN}.Write(to, durable.Name))
+		return notBegun(durable.Mark{Journal: cut.Journal, LSN: known.LSN}.Write(to, durable.Name))
 	}
 	if err := to.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return exit.Unable(err)
+		return notBegun(err)
 	}
 	return nil
+}
+
+// notBegun returns the error of a command that stopped before it copied anything. A disk without space is a failure, not a wrong usage: it
+// has the same exit code as one that fills up later.
+func notBegun(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	return exit.Unable(err)
 }
 
 // errHole means that a copy lacks frames that were durable.

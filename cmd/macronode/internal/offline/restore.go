@@ -193,11 +193,11 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	}
 	dir, err := fs.Make(cfg.Data)
 	if err != nil {
-		return exit.Unable(err)
+		return notBegun(err)
 	}
 	lock, err := fs.Lock(dir, e.Version)
 	if err != nil {
-		return exit.Unable(err)
+		return notBegun(err)
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
 	place := filepath.Join(cfg.Data, datadir.Journal)
@@ -209,11 +209,11 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	}
 	beside := filepath.Join(cfg.Data, datadir.Restoring)
 	if err := os.RemoveAll(beside); err != nil {
-		return exit.Unable(err)
+		return notBegun(err)
 	}
 	into, err := fs.Make(beside)
 	if err != nil {
-		return exit.Unable(err)
+		return notBegun(err)
 	}
 	upto := types.LSN(0)
 	if len(r.Checked.Damage) > 0 {
@@ -222,7 +222,7 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known)}
 	made, err := backup.Restore(ctx, fs.Dir(filepath.Join(o.From, datadir.Journal)), into, as, e.Copied)
 	if err != nil {
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	if r.Checked.Objects != nil || o.Take {
 		if err := e.restoreObjects(ctx, cfg, o, r, as.Journal); err != nil {
@@ -230,13 +230,13 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 		}
 	}
 	if err := dir.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) { // of the previous journal
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	if err := errors.Join(os.Rename(beside, place), dir.SyncDir()); err != nil {
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	if err := made.Restored.Write(dir, durable.Name); err != nil {
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	r.As, r.Done = fmt.Sprintf("%016x", uint64(as.Journal)), true
 	return nil
@@ -255,14 +255,14 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		err = to.Claim(objectstore.Owner{Journal: types.JournalID(before), Restoring: true, Take: o.Take, Holder: holder}) // so that an interrupted restore can be repeated
 	}
 	if err != nil {
-		return exit.Unable(err)
+		return notBegun(err)
 	}
 	k, err := e.newObjectCopy(ctx, objectsIn(o.From), to, true)
 	if err != nil {
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	if _, err := k.round(r.state); err != nil {
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	r.Objects = &k.ObjectReport
 	if k.Bad > 0 && !o.AcceptLoss {
@@ -271,9 +271,14 @@ func (e Env) restoreObjects(ctx context.Context, cfg *config.Config, o RestoreOp
 		return errors.Join(w.err, fmt.Errorf("restore: %w", errObjects))
 	}
 	if err := to.Claim(objectstore.Owner{Journal: as, Before: types.JournalID(before), Holder: holder}); err != nil {
-		return exit.Unable(err)
+		return notRestored(cfg, err)
 	}
 	return nil
+}
+
+// notRestored returns the error of a restore that ended while it wrote, for example because the disk is full.
+func notRestored(cfg *config.Config, err error) error {
+	return fmt.Errorf("the restore into %s is not completed: %w", cfg.Data, err)
 }
 
 // checkArchive returns an error if the archive contains segments. A new journal numbers its segments from the
