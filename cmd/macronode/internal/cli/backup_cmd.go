@@ -81,7 +81,7 @@ func (v *restoreCmd) Run(c *Console) error {
 	if err != nil {
 		return err
 	}
-	if !r.Checked.OK && (!v.Accept || !r.Checked.CanAccept()) {
+	if !r.Checked.IsComplete() && (!v.Accept || !r.Checked.CanAccept()) {
 		return errors.Join(r.Checked.WriteText(c.out), fmt.Errorf("restore: %w", offline.ErrProblems))
 	}
 	if !v.Validate && !v.Preview {
@@ -90,7 +90,12 @@ func (v *restoreCmd) Run(c *Console) error {
 		}
 	}
 	if c.tree.JSON {
-		return c.printJSON(r)
+		err = c.printJSON(r)
+	} else {
+		err = r.WriteText(c.out, cfg, o)
 	}
-	return r.WriteText(c.out, cfg, o)
+	if err == nil && v.Validate && !v.Accept && !r.Checked.OK { // a restore would lose nothing, but verify reports it as well
+		err = fmt.Errorf("restore: %w", offline.ErrProblems)
+	}
+	return err
 }

@@ -1,8 +1,11 @@
 package offline
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"macronode/adapters/durable"
@@ -59,6 +62,42 @@ func lastHeader(t *testing.T, l journaldir.Directory, segment string) (off int) 
 	return off
 }
 
+// TestValidateAgreesWithVerify: restore --validate reports what verify reports, with the same exit code: also a damaged header, of which no
+// frame is lost, and a damaged snapshot. A restore loses nothing, and is done.
+func TestValidateAgreesWithVerify(t *testing.T) {
+	for what, harm := range map[string]func(l journaldir.Directory){
+		"nothing": func(journaldir.Directory) {},
+		"header":  func(l journaldir.Directory) { journaldir.FlipBit(t, l.Journal(), "00000002.seg", startBytes+10) },
+		"snapshot": func(l journaldir.Directory) {
+			journaldir.FlipBit(t, l.Snapshots(), "0000000000000010.snap", 100)
+		},
+	} {
+		l := journaldir.Payments(t, 40, 10, 30)
+		harm(l)
+		_, text, code := runVerify(t, l, false)
+		run := func(args ...string) (string, int) {
+			c := exec.Command("macronode", append([]string{"restore", l.Config.Data, "--data", t.TempDir()}, args...)...)
+			out, err := c.Output()
+			if exited := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exited) {
+				t.Fatal(err)
+			}
+			return string(out), c.ProcessState.ExitCode()
+		}
+		out, validated := run("--validate")
+		if want := map[bool]string{true: "the backup is intact", false: "the backup is damaged"}[what == "nothing"]; validated != code || (code == exit.CodeDone) != (what == "nothing") || !strings.HasPrefix(out, want) {
+			t.Errorf("%s: exit code %d, %s\nof verify %d, %s", what, validated, out, code, text)
+		}
+		for line := range strings.Lines(out) {
+			if (strings.Contains(line, ".seg, byte ") || strings.HasPrefix(line, "snapshot ")) && !strings.Contains(text, line) {
+				t.Errorf("%s: %s is not reported by verify: %s", what, line, text)
+			}
+		}
+		if out, code := run(); code != exit.CodeDone {
+			t.Errorf("%s: the restore ends with %d: %s", what, code, out)
+		}
+	}
+}
+
 // agreesOnAllFrames checks that a backup and a restore have all 40 frames.
 func agreesOnAllFrames(t *testing.T, l journaldir.Directory) {
 	t.Helper()
@@ -70,7 +109,7 @@ func agreesOnAllFrames(t *testing.T, l journaldir.Directory) {
 	into.Data = t.TempDir()
 	o := RestoreOptions{From: l.Config.Data, AcceptLoss: true}
 	r, err := Env{}.PlanRestore(t.Context(), &into, o)
-	if err != nil || !r.Checked.OK || r.LSN != 40 {
+	if err != nil || !r.Checked.IsComplete() || r.LSN != 40 {
 		t.Fatalf("plan: %+v, %v", r, err)
 	}
 	testkit.Must(t, Env{}.Restore(t.Context(), &into, o, r))

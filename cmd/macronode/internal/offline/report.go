@@ -35,6 +35,14 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 	if v.Cut > 0 {
 		w.printf("the last %d bytes are an incomplete write that was never acknowledged; the next start discards them", v.Cut)
 	}
+	v.writeSnapshots(&w)
+	v.writeObjects(&w)
+	v.writeAdvice(&w)
+	return w.err
+}
+
+// writeSnapshots describes the snapshots.
+func (v *JournalReport) writeSnapshots(w *lines) {
 	for _, s := range v.Snapshots {
 		switch {
 		case !s.OK:
@@ -45,9 +53,6 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 			w.printf("snapshot %s is intact and matches the journal", s.File)
 		}
 	}
-	v.writeObjects(&w)
-	v.writeAdvice(&w)
-	return w.err
 }
 
 // writeObjects describes the files of the objects.

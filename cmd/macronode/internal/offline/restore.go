@@ -112,7 +112,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	if err := v.checkObjects(objectsIn(asked.From), asked.Contents); err != nil {
 		return nil, unreadable(fmt.Errorf("restore: %w", err))
 	}
-	v.OK = v.sound() && v.objectsOK()
+	v.OK = v.isIntact()
 	r := &RestoreReport{Checked: &v.JournalReport, state: s, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
 	r.BackupReport = BackupReport{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
 	for _, c := range settings.NewObjectStore(cfg).Claims(s.Journal) {
@@ -126,7 +126,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	if _, err := os.Stat(gone); err != nil && asked.SourceData != "" {
 		return nil, exit.Unable(fmt.Errorf("there is no journal in %s", old))
 	}
-	if _, err := os.Stat(gone); err != nil || !v.OK && !v.CanAccept() {
+	if _, err := os.Stat(gone); err != nil || !v.IsComplete() && !v.CanAccept() {
 		return r, nil //nolint:nilerr // the old journal is optional
 	}
 	var root types.Root
@@ -299,9 +299,13 @@ func checkArchive(cfg *config.Config) error {
 
 func (r *RestoreReport) WriteText(to io.Writer, cfg *config.Config, o RestoreOptions) error {
 	w := lines{w: to}
-	if len(r.Checked.Damage) == 0 {
-		intact := map[bool]string{true: "intact", false: "damaged"}[r.Checked.OK]
+	if c := r.Checked; len(c.Damage) == 0 {
+		intact := map[bool]string{true: "intact", false: "damaged"}[c.OK]
 		w.printf("the backup is %s: journal %s to frame @%d (%s), %d accounts", intact, r.Journal, r.LSN, r.At, r.Accounts)
+		for _, d := range c.Rebuilt {
+			w.printf("%s, byte %d: %s: %s", d.Segment, d.Offset, d.lost(), d.Why)
+		}
+		c.writeSnapshots(&w)
 	} else {
 		w.printf("the backup has journal %s to frame @%d (%s), %d accounts; durable frames up to @%d are lost", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
 		if !r.Checked.ends() {

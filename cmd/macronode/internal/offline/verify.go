@@ -59,7 +59,7 @@ func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool
 			return nil, unreadable(fmt.Errorf("verify: %w", err))
 		}
 	}
-	v.OK = v.sound() && len(v.Rebuilt) == 0 && v.IntactSnapshots() == len(v.Snapshots) && v.objectsOK()
+	v.OK = v.isIntact()
 	return &v.JournalReport, nil
 }
 
@@ -174,6 +174,14 @@ func (v *verification) checkObjects(files *objectstore.Store, contents bool) (er
 func (v *JournalReport) sound() bool {
 	return v.Error == "" && len(v.Damage) == 0 && v.MarkError == "" && v.NoEnd == ""
 }
+
+// isIntact reports whether nothing is damaged, also nothing that loses no frame.
+func (v *JournalReport) isIntact() bool {
+	return v.IsComplete() && len(v.Rebuilt) == 0 && v.IntactSnapshots() == len(v.Snapshots)
+}
+
+// IsComplete reports whether all frames and objects are there: a restore loses nothing.
+func (v *JournalReport) IsComplete() bool { return v.sound() && v.objectsOK() }
 
 func (v *JournalReport) objectsOK() bool {
 	return len(v.Foreign) == 0 && (v.Objects == nil || v.Objects.Bad == 0 && v.Objects.badCopies() == 0)
