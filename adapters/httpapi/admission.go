@@ -333,10 +333,10 @@ func quotaSubject(a netip.Addr) types.NameHash {
 // maxPath is the length at which paths are cut in decisions, in bytes.
 const maxPath = 128
 
-// path returns a copy of the path of a call, without its query.
+// path returns a copy of the path of a call, without its query, as valid UTF-8: it is shown in JSON.
 func (k *call) path() string {
 	p := k.r.URL.Path
-	return strings.Clone(p[:min(len(p), maxPath)])
+	return strings.Clone(strings.ToValidUTF8(p[:min(len(p), maxPath)], "\ufffd"))
 }
 
 // recordDecision hands the decision of a call to the Decisions.

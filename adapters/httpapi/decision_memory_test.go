@@ -52,3 +52,24 @@ func TestDecisionsDoNotPinRequests(t *testing.T) {
 		t.Errorf("%d decisions were kept", len(kept))
 	}
 }
+
+// TestPathOfDecisionIsText: the path of a decision is valid UTF-8, also if the request has other bytes or the path is cut within a character. JSON
+// cannot have other bytes: the decision could not be shown.
+func TestPathOfDecisionIsText(t *testing.T) {
+	kept := make(keptDecisions, 1)
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Decisions = kept })
+	for path, want := range map[string]string{
+		"/a%ff%c2b": "/a\ufffdb", "/%e4%b8%96": "/世", "/" + strings.Repeat("%c3%a9", 70): "/" + strings.Repeat("é", 63) + "\ufffd",
+	} {
+		res, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-kept; d.Path != want {
+			t.Errorf("%s: %q, want %q", path, d.Path, want)
+		}
+	}
+}

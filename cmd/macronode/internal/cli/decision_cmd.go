@@ -32,7 +32,11 @@ func (v *decisionCmd) Run(c *Console) error {
 		return got.problem()
 	}
 	if c.tree.JSON {
-		return c.printJSON(d)
+		text, err := line(d)
+		if err != nil {
+			return err
+		}
+		return c.printLine("%s", explain.PrintableJSON(string(text)))
 	}
 	_, err = fmt.Fprint(c.out, explain.Decision(&d))
 	return err

@@ -86,10 +86,10 @@ func (p process) requestID(t *testing.T, method, path string, header ...string) 
 }
 
 // explainText returns the output of explain for a request, once it has ended.
-func (p process) explainText(t *testing.T, id string) string {
+func (p process) explainText(t *testing.T, id string, flags ...string) string {
 	t.Helper()
 	for n := 0; ; n++ {
-		out, err := exec.CommandContext(t.Context(), "macronode", "explain", id, "--data", p.Data).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "macronode", append([]string{"explain", id, "--data", p.Data}, flags...)...).CombinedOutput()
 		if err == nil {
 			return string(out)
 		}
@@ -234,6 +234,26 @@ func (p process) checkCounters(t *testing.T) {
 	for _, series := range []string{`downstream_latency_seconds_count{upstream="down"} 0`, `upstream_inflight{upstream="down"} 0`, `circuit_open_total{callers="anonymous",upstream="sick"} 0`, `circuit_open_total{callers="authenticated",upstream="two"} 0`} {
 		if !strings.Contains(text, "\n"+series+"\n") {
 			t.Errorf("it is not so that %s", series)
+		}
+	}
+}
+
+// TestExplainEscapesPath: characters of a path that are not printable are escaped, in the text and in JSON. A path that is not UTF-8 is explained
+// as well.
+func TestExplainEscapesPath(t *testing.T) {
+	t.Parallel()
+	p := startNode(t)
+	for _, c := range []struct{ path, text, json string }{
+		{"/a%C2%9B%E2%80%AE%1B%0Ax", `GET /a\u009b\u202e\x1b\nx (`, `"path":"/a\u009b\u202e\u001b\nx"`},
+		{"/b%7F%F3%A0%81%81", `GET /b\x7f\U000e0041 (`, `"path":"/b\u007f\udb40\udc41"`},
+		{"/c%FF%C3%A9", "GET /c\ufffd\u00e9 (", "\"path\":\"/c\ufffd\u00e9\""},
+	} {
+		_, id := p.requestID(t, http.MethodGet, c.path)
+		if got := p.explainText(t, id); !strings.Contains(got, c.text) {
+			t.Errorf("%s: %q, want %s", c.path, got, c.text)
+		}
+		if got := p.explainText(t, id, "--json"); !strings.Contains(got, c.json) {
+			t.Errorf("%s: %q, want %s", c.path, got, c.json)
 		}
 	}
 }

@@ -33,7 +33,7 @@ var Reasons = map[string]string{
 func Decision(d *decisions.Decision) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-11s "+format+"\n", append([]any{name}, args...)...)
+		b.WriteString(Printable(fmt.Sprintf("%-11s "+format, append([]any{name}, args...)...)) + "\n")
 	}
 	line("decision", "%s, at %s, configuration %s", d.ID, d.At.Format("2006-01-02T15:04:05.000Z"), d.Config)
 	line("request", "%s %s (%s) from %s, class %s, facet %s", d.Method, d.Path, d.Target(), d.Peer, d.Class, d.Facet)
