@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -718,6 +719,7 @@ func TestUnremovableFileFailsNoProvider(t *testing.T) {
 		{syscall.EIO, true, 0, 2},
 		{provider.ErrUnavailable, true, 0, 2},
 		{provider.ErrBusy, false, 0, 2},
+		{errors.Join(provider.ErrUnavailable, os.ErrPermission), false, 4, 2}, // of a bucket
 	} {
 		w := newCopies(2, two)
 		var held []*heldDir

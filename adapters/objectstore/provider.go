@@ -96,9 +96,9 @@ func (m *member) remove(name string) error {
 	return err
 }
 
-// isOfDevice reports whether the error of a removal is about the whole device.
+// isOfDevice reports whether the error of a removal is about the whole device. A bucket that forbids one removal cannot be reached for it only.
 func isOfDevice(err error) bool {
-	return isAny(err, syscall.EIO, syscall.EROFS, syscall.ENODEV, syscall.ENXIO, syscall.ENOTCONN, syscall.ESTALE, ErrUnavailable)
+	return !errors.Is(err, os.ErrPermission) && isAny(err, syscall.EIO, syscall.EROFS, syscall.ENODEV, syscall.ENXIO, syscall.ENOTCONN, syscall.ESTALE, ErrUnavailable)
 }
 
 // fail makes m failed until a probe succeeds.
