@@ -762,7 +762,7 @@ func TestUnremovableFileFailsNoProvider(t *testing.T) {
 			t.Errorf("%v: %v", err, got)
 		}
 		for _, h := range w.Health() {
-			if (h.Failed != "") != (err == syscall.EIO) {
+			if (h.Failed != "") != (errors.Is(err, syscall.EIO)) {
 				t.Errorf("%v: %+v", err, h)
 			}
 		}
