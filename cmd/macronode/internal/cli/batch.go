@@ -74,7 +74,7 @@ func (v *batchCmd) Run(c *Console) error {
 func (v *batchCmd) key(n int) string { return fmt.Sprintf("%s.%d", v.Key, n) }
 
 // open reads the file through before anything is sent. So an invalid line is found before anything is applied, and
-// the number of lines is known. A pipe is read once, without that check.
+// the number of lines is known. A pipe is read once, without that check: its malformed lines are rejected one by one.
 func (v *batchCmd) open(in io.Reader) (io.ReadCloser, int, error) {
 	if v.File == "-" {
 		return io.NopCloser(in), 0, nil
@@ -104,33 +104,52 @@ func (v *batchCmd) open(in io.Reader) (io.ReadCloser, int, error) {
 	return f, n, nil
 }
 
-// run splits the input into batches, always the same ones, and sends them in order.
+// run splits the input into batches, always the same ones, and sends them in order. Without --atomic, the malformed lines of a pipe are reported
+// with the results of their batch. A file has none: see open.
 func (p *batchRunner) run(ctx context.Context, from io.Reader) error {
 	var all []batchLine
+	var malformed []resultLine
 	size, n := 0, 0
 	for i, err := range batchLines(from, p.v.Format) {
-		if err != nil {
+		if err != nil && (p.v.Atomic || !errors.As(err, new(*malformedLineError))) {
 			return err
 		}
-		if len(all) == p.v.Size || size+i.size > maxBatch-64 {
-			if err := p.send(ctx, n, all); err != nil {
+		if len(all)+len(malformed) == p.v.Size || size+i.size > maxBatch-64 {
+			if err := p.send(ctx, n, all, malformed); err != nil {
 				return err
 			}
-			all, size, n = all[:0], 0, n+1
+			all, malformed, size, n = all[:0], nil, 0, n+1
+		}
+		if err != nil {
+			malformed = append(malformed, resultLine{Line: i.line, Key: p.v.key(n), Problem: unsentProblem(err)})
+			continue
 		}
 		all, size = append(all, i), size+i.size
 	}
-	if len(all) == 0 {
+	if len(all)+len(malformed) == 0 {
 		return nil
 	}
-	return p.send(ctx, n, all)
+	return p.send(ctx, n, all, malformed)
+}
+
+// unsentProblem returns the problem of a line that is not sent, in the form of those of the node.
+func unsentProblem(err error) *client.Problem {
+	if of := errors.Unwrap(err); of != nil { // without the number of the line
+		err = of
+	}
+	raw, _ := json.Marshal(struct {
+		Code   client.Code `json:"code"`
+		Status int         `json:"status"`
+		Detail string      `json:"detail"`
+	}{client.BadRequest, http.StatusBadRequest, strings.ToValidUTF8(err.Error(), "\ufffd")})
+	p, _ := client.ParseProblem(raw)
+	return p
 }
 
 // send sends the n-th batch. A batch with a malformed line is rejected as a whole: without --atomic it is sent again without that line. A run
 // that is repeated does the same, and sends the same batch in the end.
-func (p *batchRunner) send(ctx context.Context, n int, all []batchLine) error {
-	p.Lines += len(all)
-	valid, malformed := all, []resultLine(nil)
+func (p *batchRunner) send(ctx context.Context, n int, valid []batchLine, malformed []resultLine) error {
+	p.Lines += len(valid) + len(malformed)
 	b, err := new(client.Batch), error(nil)
 	for len(valid) > 0 {
 		if b, err = p.sendOnce(ctx, n, valid); err == nil {

@@ -34,7 +34,13 @@ type batchLine struct {
 	size int // bytes in a batch
 }
 
-// batchLines reads a file line by line. An error is the last value, and names its line.
+// A malformedLineError is the error of one line. The lines behind it can be read.
+type malformedLineError struct{ error }
+
+// Unwrap returns the error without the type.
+func (e *malformedLineError) Unwrap() error { return e.error }
+
+// batchLines reads a file line by line. An error names its line. One that is no *malformedLineError is the last value.
 func batchLines(from io.Reader, format string) iter.Seq2[batchLine, error] {
 	return func(yield func(batchLine, error) bool) {
 		buffered := bufio.NewReaderSize(from, maxLine)
@@ -52,8 +58,7 @@ func batchLines(from io.Reader, format string) iter.Seq2[batchLine, error] {
 		}
 		read(buffered, func(i batchLine, err error) bool {
 			if err != nil {
-				yield(i, fmt.Errorf("line %d: %w", i.line, err))
-				return false
+				return yield(i, fmt.Errorf("line %d: %w", i.line, err))
 			}
 			raw, err := json.Marshal(i.BatchItem)
 			i.size = len(raw) + 1
@@ -90,7 +95,10 @@ func readJSON(from io.Reader, yield func(batchLine, error) bool) {
 		if err = jsonerror.Describe(err); err == nil {
 			err = i.validate()
 		}
-		if !yield(i, err) || err != nil {
+		if err != nil {
+			err = &malformedLineError{err}
+		}
+		if !yield(i, err) {
 			return
 		}
 	}
@@ -121,11 +129,13 @@ func readCSV(from io.Reader, yield func(batchLine, error) bool) {
 		}
 		i := batchLine{}
 		if i.line, _ = rows.FieldPos(0); err == nil {
-			err = i.setCells(heads, cells)
+			if err = i.setCells(heads, cells); err != nil {
+				err = &malformedLineError{err}
+			}
 		} else if at := new(csv.ParseError); errors.As(err, &at) {
 			i.line = at.StartLine
 		}
-		if !yield(i, csvError(err)) || err != nil {
+		if yields := yield(i, csvError(err)); !yields || err != nil && !errors.As(err, new(*malformedLineError)) {
 			return
 		}
 	}

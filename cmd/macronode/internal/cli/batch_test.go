@@ -238,3 +238,44 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestMalformedLineOfPipe: a malformed line of a pipe is reported, and the lines around it are applied, in the same batches each time. With --atomic
+// it ends the run.
+func TestMalformedLineOfPipe(t *testing.T) {
+	t.Parallel()
+	const (
+		noJSON = "line 2: bad_request: it is no object\n"
+		noRef  = "line 4: bad_request: ref: is missing: an issue without one takes effect again when the node has removed its idempotency key\n"
+	)
+	text := five + "7\n" + six + `{"op":"issue","to":"ann"}` + "\n" + five
+	for _, c := range []struct {
+		flags   string
+		text    string
+		answers []string
+		code    int
+		keys    []string
+		want    string
+	}{
+		{"--size 3", text, []string{both, one}, 1, []string{"k.0", "k.1"}, noJSON + noRef + "5 lines: 3 applied, 2 rejected, 0 unknown, 0 not sent\nmacronode: 2 of 5 lines were rejected\n"},
+		{"--size 1", text, []string{one, one, one}, 1, []string{"k.0", "k.2", "k.4"}, noJSON + noRef + "5 lines: 3 applied, 2 rejected, 0 unknown, 0 not sent\nmacronode: 2 of 5 lines were rejected\n"},
+		{"", "{\"op\":7}\n", nil, 1, nil, "line 1: bad_request: op: invalid value\n1 lines: 0 applied, 1 rejected, 0 unknown, 0 not sent\nmacronode: 1 of 1 lines were rejected\n"},
+		{"", "op,to,ref\nissue,ann,\nissue,ann,r\n", []string{one}, 1, []string{"k.0"}, strings.Replace(noRef, "4", "2", 1) + "2 lines: 1 applied, 1 rejected, 0 unknown, 0 not sent\nmacronode: 1 of 2 lines were rejected\n"},
+		{"--size 1", five + "7\n" + six, []string{one, unclear}, 3, []string{"k.0", "k.2"}, noJSON + "3 lines: 1 applied, 1 rejected, 1 unknown, 0 not sent\n" +
+			"macronode: lines 3 to 3: outcome unknown (outcome_unknown: Not known yet): run the same command again\n"},
+		{"--atomic", text, nil, 1, nil, "0 lines: 0 applied, 0 rejected, 0 unknown, 0 not sent\nmacronode: line 2: it is no object\n"},
+	} {
+		for range 2 {
+			p, d := newPeer(t, c.answers...), newTestConsole()
+			p.limitAttempts("--timeout 5s")
+			d.in = strings.NewReader(c.text)
+			code := Run(append(strings.Fields("wallet batch - --key k --timeout 5s "+c.flags), "--url", p.URL, "--api-key", "s"), d.Console)
+			var keys []string
+			for _, r := range p.requests() {
+				keys = append(keys, strings.Fields(r)[2])
+			}
+			if output := d.out.String() + withoutProgress(d.err.String()); code != c.code || output != c.want || !slices.Equal(slices.Compact(keys), c.keys) {
+				t.Errorf("%s: %d, %q\n%swant %d, %q\n%s", c.flags, code, keys, output, c.code, c.keys, c.want)
+			}
+		}
+	}
+}
