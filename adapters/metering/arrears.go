@@ -42,12 +42,17 @@ func (m *Recorder) payArrears(ctx context.Context) {
 	m.watchArrears(collected)
 }
 
-// watchArrears logs which tenants owe what nothing collects any more, once until it is collected.
+// watchArrears logs which tenants owe what nothing collects any more, once until it is collected. Before the node has recovered, nothing
+// is known.
 func (m *Recorder) watchArrears(collected map[types.Tenant]*flow.Terms) {
+	at := m.Status().At
+	if at == 0 {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Read(func(b flow.Books) {
-		at, w := m.Status().At, &m.arrears
+		w := &m.arrears
 		dueOf := func(t types.Tenant, was *flow.Terms) []flow.Due {
 			return m.credit.Uncollected(at, t, was, collected[t], b)
 		}

@@ -473,6 +473,11 @@ func TestUncollectedArrears(t *testing.T) {
 		return func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: of} }
 	}
 	none := func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{} }
+	m.Collected = none
+	now := m.Status
+	m.Status = func() event.Status { return event.Status{} } // of a node that has not recovered
+	m.Flush(t.Context())
+	m.Status = now
 	for i, c := range []struct {
 		collected func() map[types.Tenant]*flow.Terms
 		owe       int

@@ -80,7 +80,7 @@ func TestOneChangedEntryOfMany(t *testing.T) {
 			t.Fatal(all, err)
 		}
 		d := newTestConsole()
-		if err := (nodeReport{d.Console}).printChanges(all); err != nil || !strings.HasPrefix(d.out.String(), c.want) || strings.Count(d.out.String(), "\n") != 1 || d.out.Len() > 240 {
+		if err := (nodeReport{d.Console}).printChanges(all); err != nil || !strings.HasPrefix(d.out.String(), c.want) || strings.Count(d.out.String(), "\n") != 1 || d.out.Len() > 300 {
 			t.Errorf("%s: %v\n%s", name, err, &d.out)
 		}
 	}
