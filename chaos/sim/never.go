@@ -107,6 +107,9 @@ func (c GateCell) Never() string {
 	if c.Why == event.RejectKeyEnded && c.Class != types.ClassAuthed {
 		return "only the keys of clients end"
 	}
+	if c.Why == event.RejectRouteFlow && c.Class == types.ClassInternal {
+		return "administrators leave no room on a route"
+	}
 	return ""
 }
 
