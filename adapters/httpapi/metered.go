@@ -88,6 +88,7 @@ func (k *call) reserved(of flow.Reservation, why event.Problem, lacks event.Shor
 		k.Meter.PrepaidRejected()
 		return prepaidExceeded(k.snapshot.Prepaid[k.key.Tenant], lacks, "The request was not served.")
 	case event.UsageCapacity:
+		k.Meter.PrepaidRejected()
 		return problemDetail(why, "accounting.max_prepaid_lines limits the prices and months of prepaid usage of all tenants. The request was not served.")
 	default:
 		return problem(why)

@@ -2,18 +2,23 @@ package metering
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"macronode/core/accounting"
 	"macronode/core/command"
+	"macronode/core/event"
 	"macronode/core/flow"
 	"macronode/core/types"
 )
 
-// An arrearsWatch finds tenants that owe for prepaid usage and from which nothing collects that: a reload has removed their terms, or a
-// price.
+// An arrearsWatch finds tenants that owe for prepaid usage and from which nothing collects that: a reload or a start has removed their
+// terms, or a price.
 type arrearsWatch struct {
-	seen map[types.Tenant]*flow.Terms // that collected at the last flush; nil: there was none
-	owe  map[types.Tenant]*flow.Terms // by which they owe
+	collected map[types.Tenant]*flow.Terms // those of the last flush; nil: there was none
+	prices    *flow.Terms                  // those of the last flush, and then those before, which name what was removed
+	before    *flow.Terms
+	owe       map[types.Tenant]bool
 }
 
 // Uncollected returns the number of tenants that owe for prepaid usage that nothing collects.
@@ -40,61 +45,66 @@ func (m *Recorder) payArrears(ctx context.Context) {
 		}
 	}
 	m.watchArrears(collected)
+	m.watchRoom(len(collected) > 0)
 }
 
-// watchArrears logs which tenants owe what nothing collects any more, once until it is collected. Before the node has recovered, nothing
-// is known.
-func (m *Recorder) watchArrears(collected map[types.Tenant]*flow.Terms) {
-	at := m.Status().At
-	if at == 0 {
+// watchRoom logs when prepaid tenants have no room for another line, once until they have.
+func (m *Recorder) watchRoom(hasTenants bool) {
+	if !hasTenants {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Read(func(b flow.Books) {
-		w := &m.arrears
-		dueOf := func(t types.Tenant, was *flow.Terms) []flow.Due {
-			return m.credit.Uncollected(at, t, was, collected[t], b)
+		isFull := b.Usage.LineShortage(1).Limit != event.NoLimit
+		if isFull && !m.isFull {
+			m.Log.Warn("no room for another line of prepaid usage: requests of prepaid tenants that need one are rejected; raise accounting.max_prepaid_lines", "lines", b.Usage.LineCount())
 		}
-		for t, was := range w.owe {
-			if len(dueOf(t, was)) == 0 {
-				delete(w.owe, t)
-			}
-		}
-		for t, was := range m.lost(collected, b) {
-			all := dueOf(t, was)
-			if len(all) == 0 || w.owe[t] != nil {
-				continue
-			}
-			w.owe[t] = was
-			for _, due := range all {
-				m.Log.Warn("prepaid usage is due, and no entry of accounting.prepaid collects it", "tenant", t, "asset", due.Asset, "amount_minor", due.Amount)
-			}
-		}
-		w.seen = collected
+		m.isFull = isFull
 	})
 }
 
-// lost returns the terms that collected before, and collect no more or have changed. At the first time it returns the price list for
-// each tenant without terms that has lines.
-func (m *Recorder) lost(collected map[types.Tenant]*flow.Terms, b flow.Books) map[types.Tenant]*flow.Terms {
-	all := make(map[types.Tenant]*flow.Terms)
-	if m.arrears.seen == nil {
-		if m.Prices == nil {
-			return nil
-		}
-		prices := m.Prices()
-		b.EachWithLines(func(t types.Tenant) {
-			if collected[t] == nil {
-				all[t] = prices
+// watchArrears logs which tenants owe what nothing collects any more, once until it is collected. It looks after a start, after a reload,
+// and while a tenant owes. Before the node has recovered, nothing is known.
+func (m *Recorder) watchArrears(collected map[types.Tenant]*flow.Terms) {
+	if m.Prices == nil || m.Status().At == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, prices := &m.arrears, m.Prices()
+	if w.collected != nil && prices == w.prices && maps.Equal(collected, w.collected) && len(w.owe) == 0 {
+		return
+	}
+	if prices != w.prices {
+		w.prices, w.before = prices, w.prices
+	}
+	w.collected = collected
+	was := w.owe
+	w.owe = make(map[types.Tenant]bool)
+	m.Read(func(b flow.Books) {
+		all := b.Uncollected(collected)
+		for _, t := range slices.Sorted(maps.Keys(all)) {
+			w.owe[t] = true
+			for _, due := range all[t] {
+				if !was[t] {
+					price, asset := w.nameOf(due.Price)
+					m.Log.Warn("prepaid usage is due, and no entry of accounting.prepaid collects it", "tenant", t, "price", price, "asset", asset, "amount_minor", due.Amount)
+				}
 			}
-		})
-		return all
-	}
-	for t, was := range m.arrears.seen {
-		if collected[t] != was {
-			all[t] = was
+		}
+	})
+}
+
+// nameOf returns the name and the asset of the price of a line, as far as they are known.
+func (w *arrearsWatch) nameOf(line types.NameHash) (price, asset string) {
+	for _, t := range [...]*flow.Terms{w.prices, w.before} {
+		if t == nil {
+			continue
+		}
+		if price, asset, ok := t.Name(line); ok {
+			return price, asset
 		}
 	}
-	return all
+	return "removed", "unknown"
 }

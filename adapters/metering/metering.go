@@ -73,14 +73,14 @@ type Recorder struct {
 	meter   *accounting.Meter
 	credit  *flow.Credit
 	arrears arrearsWatch
+	isFull  bool                           // there is no room for another line
 	failing bool                           // the last flush lost usage, or may have
 	unpaid  map[types.Tenant]event.Problem // why usage of tenants that is due is not paid
 }
 
 // New returns a recorder that has counted nothing.
 func New(c Config) *Recorder {
-	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit(), unpaid: make(map[types.Tenant]event.Problem),
-		arrears: arrearsWatch{owe: make(map[types.Tenant]*flow.Terms)}}
+	return &Recorder{Config: c, meter: accounting.NewMeter(c.Window, MaxRows, MaxTenantRows), credit: flow.NewCredit(), unpaid: make(map[types.Tenant]event.Problem)}
 }
 
 // Reserve reserves what a request will cost, before it is served. r.In is the declared size of its body. If the account of the

@@ -486,9 +486,30 @@ func TestUncollectedArrears(t *testing.T) {
 		text.Reset()
 		m.Collected = c.collected
 		m.Flush(t.Context())
-		if got := strings.Count(text.String(), "tenant=1 asset=EUR amount_minor=1"); got != c.logs || m.Uncollected() != c.owe {
+		if got := strings.Count(text.String(), "tenant=1 price=calls asset=EUR amount_minor=1"); got != c.logs || m.Uncollected() != c.owe {
 			t.Errorf("case %d: %d tenants owe, want %d; the log is %q", i, m.Uncollected(), c.owe, text.String())
 		}
+	}
+}
+
+// TestStartWithoutPrice: a start reports what is due of a price that was removed.
+func TestStartWithoutPrice(t *testing.T) {
+	var text strings.Builder
+	m, _, _, _ := newIndebted(t)
+	m.Log = slog.New(slog.NewTextHandler(&text, nil))
+	others := termsOf(t, "others")
+	m.Prices = func() *flow.Terms { return others }
+	m.Collected = func() map[types.Tenant]*flow.Terms { return map[types.Tenant]*flow.Terms{1: others} }
+	m.Flush(t.Context())
+	if m.Uncollected() != 1 || !strings.Contains(text.String(), "tenant=1 price=removed asset=unknown amount_minor=1") {
+		t.Errorf("%d tenants owe; the log is %q", m.Uncollected(), text.String())
+	}
+	if strings.Count(text.String(), "no room for another line of prepaid usage") != 1 {
+		t.Errorf("the log does not have that all lines are used: %q", text.String())
+	}
+	m.Flush(t.Context())
+	if n := strings.Count(text.String(), "msg="); n != 2 {
+		t.Errorf("the log has %d lines: %q", n, text.String())
 	}
 }
 

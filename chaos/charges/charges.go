@@ -12,7 +12,8 @@
 //	C2  a frame with the effect of a request has the usage of that request, and of no other
 //	C3  a unit of prepaid usage is in one line of each price that applies, in the frame that records it, and in no other
 //	C4  the payments of a frame are what its lines have paid more, to the unit; a payment has a key of its own
-//	C5  a line never pays more than its price; events leave no arrears in the lines that they are in
+//	C5  a line costs the price of its units by the list with which usage was added last, and never pays more; events leave no arrears in the
+//	    lines that they are in
 //	C6  a slice has the usage of its rows that was recorded and not sealed, and follows the slice before: what is recorded is sealed once
 //	C7  each metered request is in one frame, which has the sum of its requests (Explain)
 //	C8  what is recorded is paid, when the journal is settled (Settled)
@@ -59,7 +60,7 @@ type Journal struct {
 }
 
 // A line is never changed in place.
-type line struct{ units, paid *big.Int }
+type line struct{ units, paid, cost *big.Int }
 
 type stream struct {
 	tenant    types.Tenant
@@ -157,10 +158,15 @@ func (j *Journal) readLines(f *frame) error {
 		}
 		was, is := j.lines[c.LineKey]
 		if !is {
-			was = line{new(big.Int), new(big.Int)}
+			was = line{new(big.Int), new(big.Int), new(big.Int)}
 		}
-		costs, paid := Cost(p, c.units), new(big.Int).Sub(c.paid, was.paid)
+		costs, paid := was.cost, new(big.Int).Sub(c.paid, was.paid)
+		if want[c.LineKey] != nil { // usage is added
+			costs = Cost(p, c.units)
+		}
 		switch {
+		case c.cost.Cmp(costs) != 0:
+			return fmt.Errorf("C5: line %s of %d costs %v, not %v", p.Name, c.Month, costs, c.cost)
 		case paid.Sign() < 0 || paid.Sign() > 0 && c.paid.Cmp(costs) > 0:
 			return fmt.Errorf("C5: line %s of %d has paid %v of %v, before %v", p.Name, c.Month, c.paid, costs, was.paid)
 		case i < f.early && c.paid.Cmp(costs) < 0:
@@ -168,7 +174,7 @@ func (j *Journal) readLines(f *frame) error {
 		}
 		addTo(moved, p.Asset, paid)
 		addTo(more, c.LineKey, new(big.Int).Sub(c.units, was.units))
-		j.lines[c.LineKey] = line{c.units, c.paid}
+		j.lines[c.LineKey] = line{c.units, c.paid, c.cost}
 	}
 	for k, n := range more { //nolint:maporder // the rule is the same for each
 		if w := want[k]; w == nil && n.Sign() != 0 || w != nil && w.Cmp(n) != 0 {
@@ -358,8 +364,8 @@ func (j *Journal) Explain(all []Request) error {
 func (j *Journal) Settled(inForce pricing.List) error {
 	for k, l := range j.lines { //nolint:maporder // any of them
 		if p := priceOf(inForce, k.Price); p != nil {
-			if costs := Cost(p, l.units); l.paid.Cmp(costs) < 0 {
-				return fmt.Errorf("C8: line %s of %d has paid %v of %v", p.Name, k.Month, l.paid, costs)
+			if l.paid.Cmp(l.cost) < 0 {
+				return fmt.Errorf("C8: line %s of %d has paid %v of %v", p.Name, k.Month, l.paid, l.cost)
 			}
 		}
 	}

@@ -18,14 +18,15 @@ const (
 	kindUsage
 	kindSlice
 	kindMetered
-	kindPaid
+	kindPaid // only in older journals
 	kindLineClosed
+	kindLines
 	numKinds
 
 	flagLate, flagPrepaid = 1, 2
 
 	digestSize = 32
-	lineSize   = 16 + 8 + 2*16
+	lineSize   = 16 + 8 + 3*16
 	eventSize  = 16 + 16 + 8
 )
 
@@ -69,7 +70,7 @@ type payment struct {
 // A lineChange is a line after a record.
 type lineChange struct {
 	LineKey
-	units, paid *big.Int
+	units, paid, cost *big.Int
 }
 
 // A slice is sealed usage.
@@ -216,14 +217,14 @@ func (f *frame) readUsage(kind int, r *record.Record) error {
 		}
 		s.lsn = f.lsn
 		f.slices = append(f.slices, s)
-	case kindPaid:
+	case kindLines:
 		list := [digestSize]byte(b)
 		if len(f.lines) > 0 && list != f.list {
 			return errors.New("charges: a frame has lines of two price lists")
 		}
 		f.list = list
 		for b = b[digestSize:]; len(b) > 0; b = b[lineSize:] {
-			f.lines = append(f.lines, lineChange{LineKey{r.Tenant, types.NameHash(b[:16]), number(b[16:])}, wide(b[24:]), wide(b[40:])})
+			f.lines = append(f.lines, lineChange{LineKey{r.Tenant, types.NameHash(b[:16]), number(b[16:])}, wide(b[24:]), wide(b[40:]), wide(b[56:])})
 		}
 	case kindLineClosed:
 		f.closed = append(f.closed, LineKey{r.Tenant, types.NameHash(b[:16]), number(b[16:])})

@@ -268,7 +268,7 @@ func (h *siteShared) compare(e *entry) {
 		}
 	}
 	line, _ := h.view.Plane(types.PlaneAccounting).(*accounting.Plane).Line(accounting.LineKey{Tenant: boss.Tenant, Price: flow.LineID(&h.prices[0]), Month: accounting.MonthOf(begin).From})
-	if want := (accounting.Line{Units: types.MinorUnits(b.line.units), Paid: types.MinorUnits(b.line.paid)}); line != want {
+	if want := (accounting.Line{Units: types.MinorUnits(b.line.units), Paid: types.MinorUnits(b.line.paid), Cost: types.MinorUnits(b.line.units * h.plan.unit)}); line != want {
 		h.fail("P2: after %v the line is %+v, want %+v", e.lsn, line, want)
 	}
 	open := uint64(0)

@@ -19,7 +19,7 @@ func charges() []Mutant {
 		alone(why, one("usage needs no request", "C7", file, "\t\tif n > 0 {\n\t\t\treturn fmt.Errorf(\"C7: frame", "\t\tif n > 1<<60 {\n\t\t\treturn fmt.Errorf(\"C7: frame", spoilt)),
 		alone(why, one("a kill may record any number of requests", "C7", "chaos/charges/bounds.go", "got[i] < b.Least || got[i] > b.Most", "got[i] < b.Least", bounds)),
 		alone(why, one("a kill may cost any number of requests", "C7", "chaos/charges/bounds.go", "got[i] < b.Least || got[i] > b.Most", "got[i] > b.Most", bounds)),
-		alone(why, one("arrears are settled", "C8", file, "l.paid.Cmp(costs) < 0 {\n\t\t\t\treturn fmt.Errorf(\"C8", "l.paid.Sign() < 0 {\n\t\t\t\treturn fmt.Errorf(\"C8", spoilt)),
+		alone(why, one("arrears are settled", "C8", file, "l.paid.Cmp(l.cost) < 0 {\n\t\t\t\treturn fmt.Errorf(\"C8", "l.paid.Sign() < 0 {\n\t\t\t\treturn fmt.Errorf(\"C8", spoilt)),
 		alone(why, one("a slice may be charged with any amount", "C9", postpaid, " || c.amount.Cmp(new(big.Int).Abs(due)) != 0", "", agrees)),
 		alone(why, one("more than the slices may be charged", "C9", postpaid, "for ref, c := range left {", "for ref, c := range map[string]payment{} {", agrees)),
 	}

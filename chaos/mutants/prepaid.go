@@ -15,7 +15,7 @@ func prepaid() []Mutant {
 		paid     = "./core/flow TestPrepaidUsageAgreesWithModel$"
 	)
 	return []Mutant{
-		one("a batch pays the whole line again", "the sum of all charges is the price of the line", bill, "c.due, _ = costs.Sub(c.Paid)", "c.due = costs", paid, "./chaos/explore TestSiteScopes/events_that_are_paid"),
+		one("a batch pays the whole line again", "the sum of all charges is the price of the line", bill, "sum.Add(c.Due())", "sum.Add(c.Cost)", paid, "./chaos/explore TestSiteScopes/events_that_are_paid"),
 		one("held money pays for usage", "a batch that costs more than the available balance is rejected", bill, "available, _ := has.Sub(held)", "available, _ := has.Sub(types.Amount{})\n\t_ = held", paid, sim),
 		alone("one test makes the second of two transfers fail", one("a rejected transfer leaves the other one", "usage and its payment are recorded together, or not at all", prepaid, "\t\t\tf.Undo()\n\t\t\treturn", "\t\t\tf.Commit()\n\t\t\treturn", "./core/flow TestRejectedTransferCountsNothing$")),
 		one("the API gets no prepaid tenants", "the usage of a prepaid tenant is paid as it is recorded", "cmd/macronode/internal/settings/reload.go", "\ts.Face.Prepaid, s.Arrears =", "\t_, s.Arrears =", "./cmd/macronode/internal/settings TestSettingsOfEachKey$", "./cmd/macronode TestScripts/^prepaid$"),
@@ -30,6 +30,8 @@ func prepaid() []Mutant {
 		one("a payment in part settles a line", "what a line has paid was transferred", bill, "\t\tif amount.Less(part) {\n\t\t\tpart = amount\n\t\t}\n", "", later, owes),
 		one("a request in the frame of its effect owes nothing", "each request is paid", requests, "\tusage.RecordLines(t, u.terms.list, p.bill.changes(), f)\n", "", later, sim),
 		one("arrears wait for the next request", "what is due is paid when there is money", recorder, "\tm.payArrears(ctx)\n", "", "./adapters/metering TestArrearsArePaidWithoutRequests$", sim),
+		one("other prices change what was paid for", "a price list charges no usage of before", bill, "\t\tif c.changed {\n\t\t\tcosts", "\t\tif true {\n\t\t\tcosts", later, sim),
+		one("a reload frees requests in progress", "requests at the same time cannot use more than there is", credit, "if o.tenant == u.tenant && o != u {", "if false {", later, sim),
 		one("arrears that nothing collects are not reported", "what is due is collected or reported", "adapters/metering/arrears.go", "\tm.watchArrears(collected)\n", "", "./adapters/metering TestUncollectedArrears$", "./cmd/macronode/internal/cli TestArrearsOfPostpaidTenant$"),
 		one("arrears end with prepaid usage", "what is due is collected or reported", "cmd/macronode/internal/settings/prepaid.go", "\t\ta.Collected[tenant] = termsOf(c, p.Payer, p.Beneficiary)\n\t\tif !p.ArrearsOnly {\n\t\t\tprepaid[tenant] = a.Collected[tenant]\n", "\t\tif !p.ArrearsOnly {\n\t\t\ta.Collected[tenant] = termsOf(c, p.Payer, p.Beneficiary)\n\t\t\tprepaid[tenant] = a.Collected[tenant]\n", "./cmd/macronode/internal/cli TestArrearsOfPostpaidTenant$", "./cmd/macronode/internal/settings TestArrearsOnly$"),
 		one("usage that is recorded later is free until then", "who owes is not served", credit, "u.counted.add(k, n)\n\t\t\treturn true", "u.forget(n)\n\t\t\tu.counted.add(k, used{prices: n.prices})\n\t\t\treturn true", reserved, sim),

@@ -132,9 +132,9 @@ func TestChargesAreCertified(t *testing.T) {
 		}), "C1"},
 		{"an effect has no usage", config(func(c *charges.Config) { c.MetersEffects = true }), "C2"},
 		{"a unit is in no line", c.withUnitInNoLine(t), "C3"},
-		{"a line has another unit", c.spoilt(recordPaid, func(b []byte) bool { return add(b[32+24:]) }), "C3"},
-		{"a line has paid more than its price", c.spoilt(recordPaid, func(b []byte) bool { return add(b[32+41:]) }), "C5"},
-		{"a line has paid less than before", c.spoilt(recordPaid, func(b []byte) bool {
+		{"a line has another unit", c.spoilt(recordLines, func(b []byte) bool { return add(b[32+24:]) }), "C3"},
+		{"a line has paid more than its price", c.spoilt(recordLines, func(b []byte) bool { return add(b[32+41:]) }), "C5"},
+		{"a line has paid less than before", c.spoilt(recordLines, func(b []byte) bool {
 			was := binary.LittleEndian.Uint64(b[32+40:])
 			binary.LittleEndian.PutUint64(b[32+40:], was/2)
 			return was > 1

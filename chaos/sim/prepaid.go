@@ -231,8 +231,8 @@ func (p *prepaidWorld) recovers(w *World, st *state.State) {
 	usage.Lines(usageTenant, func(l accounting.LineChange) {
 		lines++
 		want, exists := b.lines[prepaidLine{l.Price, int64(l.Month)}]
-		if !exists || want.units.Cmp(number(l.Units)) != 0 || want.paid.Cmp(number(l.Paid)) != 0 {
-			w.fail("prepaid-state", "a line of %d has %v units and has paid %v, want %v", l.Month, l.Units, l.Paid, want)
+		if !exists || want.units.Cmp(number(l.Units)) != 0 || want.paid.Cmp(number(l.Paid)) != 0 || want.cost.Cmp(number(l.Cost)) != 0 {
+			w.fail("prepaid-state", "a line of %d has %v units, has paid %v and costs %v, want %v", l.Month, l.Units, l.Paid, l.Cost, want)
 		}
 	})
 	if lines != len(b.lines) {

@@ -33,7 +33,7 @@ type prepaidLine struct {
 }
 
 // A prepaidSum is what a line has.
-type prepaidSum struct{ units, paid *big.Int }
+type prepaidSum struct{ units, paid, cost *big.Int }
 
 func newPrepaidBooks(l ledger.Limits) prepaidBooks {
 	return prepaidBooks{lines: map[prepaidLine]prepaidSum{}, money: moneymodel.New(meant(l)), paid: map[string]*big.Int{}, ended: map[string]*big.Int{}}
@@ -48,7 +48,7 @@ func (b *prepaidBooks) line(k prepaidLine) prepaidSum {
 	if s, exists := b.lines[k]; exists {
 		return s
 	}
-	return prepaidSum{new(big.Int), new(big.Int)}
+	return prepaidSum{new(big.Int), new(big.Int), new(big.Int)}
 }
 
 // available returns what the payer may spend of an asset.
@@ -159,7 +159,7 @@ func (b *prepaidBooks) bill(list int, at types.Time, uses []prepaidUse, withArre
 					of.fresh++
 					s = b.line(k)
 				}
-				c = prepaidCharge{units: s.units, paid: s.paid, asset: p.Asset}
+				c = prepaidCharge{units: s.units, paid: s.paid, cost: s.cost, asset: p.Asset}
 			}
 			c.units = new(big.Int).Add(c.units, new(big.Int).SetUint64(units))
 			c.isUsed = c.isUsed || isUsed
@@ -179,7 +179,9 @@ func (b *prepaidBooks) bill(list int, at types.Time, uses []prepaidUse, withArre
 		}
 		for k, c := range of.lines { //nolint:maporder // a sum
 			if k.price == id {
-				c.cost = charges.Cost(p, c.units)
+				if c.isUsed { // otherwise the cost is that by the prices of before
+					c.cost = charges.Cost(p, c.units)
+				}
 				of.lines[k] = c
 				of.tooBig = of.tooBig || c.cost.Cmp(number(types.MaxSupply())) > 0
 				n := of.due[slices.Index(of.assets, p.Asset)]
@@ -322,6 +324,8 @@ func (b *prepaidBooks) settles(o *prepaidOutcome, lines map[prepaidLine]prepaidS
 		switch {
 		case !asked || is.units.Cmp(c.units) != 0:
 			return fmt.Sprintf("line %x of %d has %v units, which must be %v", k.price[:2], k.month, is.units, c.units)
+		case is.cost.Cmp(c.cost) != 0:
+			return fmt.Sprintf("line %x of %d costs %v, which must be %v", k.price[:2], k.month, is.cost, c.cost)
 		case is.paid.Cmp(was.paid) < 0 || is.paid.Cmp(most) > 0:
 			return fmt.Sprintf("line %x of %d has paid %v, before %v, at most %v", k.price[:2], k.month, is.paid, was.paid, most)
 		}

@@ -16,10 +16,10 @@ import (
 
 // Records of prepaid usage, repeated here independently of core.
 const (
-	recordPaid       = 4
 	recordLineClosed = 5
+	recordLines      = 6
 	prepaidFlag      = 2
-	paidLine         = 16 + 8 + 2*16
+	lineEntry        = 16 + 8 + 3*16
 	lineLinger       = 36 * 24 * time.Hour // after the month of a line
 )
 
@@ -48,12 +48,12 @@ func readSum(b []byte) *big.Int {
 
 // readLines reads a record of lines; false if it is none.
 func readLines(b []byte) (l prepaidLines, ok bool) {
-	if len(b) < 32+paidLine || (len(b)-32)%paidLine != 0 {
+	if len(b) < 32+lineEntry || (len(b)-32)%lineEntry != 0 {
 		return l, false
 	}
 	l.list, l.lines = [32]byte(b), map[prepaidLine]prepaidSum{}
-	for b = b[32:]; len(b) > 0; b = b[paidLine:] {
-		l.lines[readLine(b)] = prepaidSum{readSum(b[24:]), readSum(b[40:])}
+	for b = b[32:]; len(b) > 0; b = b[lineEntry:] {
+		l.lines[readLine(b)] = prepaidSum{readSum(b[24:]), readSum(b[40:]), readSum(b[56:])}
 	}
 	return l, true
 }

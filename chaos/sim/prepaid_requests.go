@@ -9,6 +9,7 @@ import (
 	"macronode/core/accounting"
 	"macronode/core/event"
 	"macronode/core/flow"
+	"macronode/core/pricing"
 	"macronode/core/types"
 )
 
@@ -158,8 +159,13 @@ func (p *prepaidWorld) judgesAll(w *World, c *prepaidCall, all []*prepaidCall) (
 	}
 	var uses []prepaidUse
 	for _, o := range all {
-		if o == c || o.isReserved && o.list == p.list {
+		switch {
+		case o == c || o.isReserved && o.list == p.list:
 			uses = append(uses, o.uses(monthOf(c.At))...)
+		case o.isReserved:
+			shared := slices.DeleteFunc(o.uses(monthOf(c.At)), func(u prepaidUse) bool { return !u.isPricedByBoth(o.list, p.list) })
+			w.note(len(shared) > 0, "prepaid: a request of other prices counts")
+			uses = append(uses, shared...)
 		}
 	}
 	b := p.of(w.fol.Mark())
@@ -181,6 +187,17 @@ func (p *prepaidWorld) judgesAll(w *World, c *prepaidCall, all []*prepaidCall) (
 		return event.AccountFrozen, prepaidLack{}
 	}
 	return event.None, prepaidLack{}
+}
+
+// isPricedByBoth reports whether two lists have a price of the same line for a use. Each dimension has one price in a list, at most.
+func (u *prepaidUse) isPricedByBoth(was, is int) bool {
+	for i := range priceLists[is] {
+		p := &priceLists[is][i]
+		if charges.Applies(p, u.dimension, u.labels) && slices.ContainsFunc(priceLists[was], func(of pricing.Price) bool { return charges.LineID(&of) == charges.LineID(p) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // responses are the sizes of responses. That of the last costs more than a payment may move.

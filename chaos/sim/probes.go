@@ -339,6 +339,7 @@ var probes = [...]Probe{
 	{"price", "usage is refused: account frozen"},
 	{"price", "usage is refused: daily limit"},
 	{"change of prices", "prepaid: a reload"},
+	{"change of prices", "prepaid: a request of other prices counts"},
 	{"change of prices", "prepaid: a request ends by other prices than it was reserved by"},
 	{"change of prices", "prepaid: recorded by other prices than reserved"},
 	{"change of prices", "prepaid: recorded as prepaid, and the tenant is postpaid by now"},

@@ -16,7 +16,7 @@ import (
 const (
 	recordReported   = 0
 	recordSlice      = 2
-	recordUsageKinds = 6
+	recordUsageKinds = 7
 )
 
 // refOf returns the ref of an event.
@@ -93,7 +93,7 @@ func readUsage(w *World, body []byte) (f usageFrame) {
 			}
 			f.metered, f.meteredPlace = append(f.metered, m), types.Position{LSN: h.LSN, Index: i}
 			f.prepaidRows += int(r.Payload[0] & prepaidFlag / prepaidFlag)
-		case kind == recordPaid && r.Tenant == usageTenant:
+		case kind == recordLines && r.Tenant == usageTenant:
 			l, ok := readLines(r.Payload)
 			if !ok {
 				w.fail("usage-unreadable", "%v: lines of %d bytes", h.LSN, len(r.Payload))

@@ -18,8 +18,8 @@ func (p *Plane) Fits(r *record.Record) bool {
 	case kind == kindReported:
 		_, ok := parseReport(r.Payload)
 		return ok
-	case kind == kindPaid:
-		return p.fitsPaid(r)
+	case kind == kindPaid, kind == kindLines:
+		return p.fitsLines(kind, r)
 	case kind == kindLineClosed:
 		return p.fitsClosed(r)
 	case kind == kindUsage, kind == kindMetered:
@@ -86,8 +86,8 @@ func (p *Plane) Apply(_ types.Time, _ types.TxID, r *record.Record) {
 		p.applyUsage(r.Tenant, &u, more)
 	case kindSlice:
 		p.applySlice(r)
-	case kindPaid:
-		p.applyPaid(r)
+	case kindPaid, kindLines:
+		p.applyLines(kind, r)
 	case kindLineClosed:
 		p.applyClosed(r)
 	}

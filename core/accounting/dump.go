@@ -11,7 +11,7 @@ import (
 const (
 	dumpStream = 1 // tenant 4 · digest of the dimension 16 · seq 8 · head 32
 	dumpRow    = 2 // tenant 4 · flags 1 · from 8 · to 8 · due 8 · dimension 1+n · labels 1+n · value 8 · events 8
-	dumpLine   = 3 // tenant 4 · price 16 · month 8 · units 16 · paid 16
+	dumpLine   = 3 // tenant 4 · price 16 · month 8 · units 16 · paid 16 · cost 16; without the cost in older snapshots
 )
 
 const dumpStreamSize = 4 + 16 + 8 + digestSize
@@ -46,8 +46,8 @@ func (p *Plane) Load(kind uint8, b []byte) error {
 	case kind == dumpStream && len(b) == dumpStreamSize:
 		return p.loadStream(streamKey{types.Tenant(binary.LittleEndian.Uint32(b)), types.NameHash(b[4:20])},
 			Stream{binary.LittleEndian.Uint64(b[20:]), Digest(b[28:])})
-	case kind == dumpLine && len(b) == 4+lineEntrySize:
-		return p.loadLine(parseLineKey(types.Tenant(binary.LittleEndian.Uint32(b)), b[4:]), parseLine(b[4+lineKeySize:]))
+	case kind == dumpLine && (len(b) == 4+lineEntrySize || len(b) == 4+paidEntrySize):
+		return p.loadLine(parseLineKey(types.Tenant(binary.LittleEndian.Uint32(b)), b[4:]), parseLine(b[4+lineKeySize:], len(b)-4))
 	case kind == dumpRow && len(b) > 4+16:
 		end := len(b) - 16
 		return p.loadRow(types.Tenant(binary.LittleEndian.Uint32(b)), b[4:end],

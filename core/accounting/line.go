@@ -29,15 +29,29 @@ func (k LineKey) Compare(o LineKey) int {
 	return cmp.Or(bytes.Compare(k.Price[:], o.Price[:]), cmp.Compare(k.Month, o.Month))
 }
 
-// A Line is what prepaid usage adds up to. Its arrears are the price of the units, less what was paid. Events are recorded only if
-// they leave no arrears; requests have been served when they are recorded.
+// A Line is what prepaid usage adds up to. Its arrears are its cost, less what was paid. Events are recorded only if they leave no
+// arrears; requests have been served when they are recorded. Other prices change no cost until usage is added.
 type Line struct {
 	Units types.Amount // that were recorded
 	Paid  types.Amount // minor units of the asset of the price; it never decreases
+	Cost  types.Amount // of the units, by the prices with which usage was added last
 }
 
-// HashInto mixes l into h.
-func (l Line) HashInto(h types.Hash64) types.Hash64 { return l.Paid.HashInto(l.Units.HashInto(h)) }
+// Due returns the arrears of l.
+func (l *Line) Due() types.Amount {
+	if due, ok := l.Cost.Sub(l.Paid); ok {
+		return due
+	}
+	return types.Amount{}
+}
+
+// HashInto mixes l into h. A line without a cost of its own, as of an older journal, has the hash that it had there.
+func (l Line) HashInto(h types.Hash64) types.Hash64 {
+	if h = l.Paid.HashInto(l.Units.HashInto(h)); l.Cost != l.Paid {
+		h = l.Cost.HashInto(h)
+	}
+	return h
+}
 
 // A LineChange is a line after prepaid usage was recorded, or paid.
 type LineChange struct {
@@ -65,15 +79,24 @@ const linger = day
 // closesAt returns when no event of the month of a line can be accepted any more.
 func (k *LineKey) closesAt() types.Time { return MonthOf(k.Month).To.Add(MaxAge + linger) }
 
-// The payload of kindPaid: digest of the price list 32 · entries, in the order of their keys without the tenant
+// The payload of kindLines: digest of the price list 32 · entries, in the order of their keys without the tenant
 //
-//	entry: price 16 · month 8 · units 16 · paid 16
+//	entry: price 16 · month 8 · units 16 · paid 16 · cost 16
 //
-// and of kindLineClosed: price 16 · month 8.
+// of kindPaid, whose lines have the cost that was paid: the same without the cost, and of kindLineClosed: price 16 · month 8.
 const (
 	lineKeySize   = 16 + 8
-	lineEntrySize = lineKeySize + 2*16
+	paidEntrySize = lineKeySize + 2*16
+	lineEntrySize = lineKeySize + 3*16
 )
+
+// lineEntryBytes returns the size of an entry in a record of lines.
+func lineEntryBytes(kind uint8) int {
+	if kind == kindPaid {
+		return paidEntrySize
+	}
+	return lineEntrySize
+}
 
 // LineEntries is the number of lines of a record, at most.
 const LineEntries = (types.MaxPlaneRecord - recordPrefix - digestSize) / lineEntrySize
@@ -92,7 +115,7 @@ func appendLineKey(b []byte, k *LineKey) []byte {
 }
 
 func appendLine(b []byte, l *Line) []byte {
-	for _, n := range [...]uint64{l.Units.Lo, l.Units.Hi, l.Paid.Lo, l.Paid.Hi} {
+	for _, n := range [...]uint64{l.Units.Lo, l.Units.Hi, l.Paid.Lo, l.Paid.Hi, l.Cost.Lo, l.Cost.Hi} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return b
@@ -102,28 +125,36 @@ func parseLineKey(t types.Tenant, b []byte) LineKey {
 	return LineKey{t, types.NameHash(b[:16]), types.Time(binary.LittleEndian.Uint64(b[16:]))}
 }
 
-func parseLine(b []byte) Line {
-	n := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return Line{types.Amount{Lo: n(0), Hi: n(1)}, types.Amount{Lo: n(2), Hi: n(3)}}
+// parseLine reads the line of an entry with a size, after its key.
+func parseLine(b []byte, size int) Line {
+	n := func(i int) types.Amount {
+		return types.Amount{Lo: binary.LittleEndian.Uint64(b[16*i:]), Hi: binary.LittleEndian.Uint64(b[16*i+8:])}
+	}
+	l := Line{Units: n(0), Paid: n(1), Cost: n(1)}
+	if size == lineEntrySize {
+		l.Cost = n(2)
+	}
+	return l
 }
 
-func validPaid(b []byte) bool {
-	return len(b) > digestSize && (len(b)-digestSize)%lineEntrySize == 0
+func validLines(b []byte, size int) bool {
+	return len(b) > digestSize && (len(b)-digestSize)%size == 0
 }
 
 // isMonth reports whether a time is the begin of a month.
 func isMonth(at types.Time) bool { return at >= 0 && MonthOf(at).From == at }
 
-// fitsPaid reports whether the lines of a record are valid, have room and did not become less.
-func (p *Plane) fitsPaid(r *record.Record) bool {
-	if !validPaid(r.Payload) {
+// fitsLines reports whether the lines of a record are valid, have room and did not become less.
+func (p *Plane) fitsLines(kind uint8, r *record.Record) bool {
+	size := lineEntryBytes(kind)
+	if !validLines(r.Payload, size) {
 		return false
 	}
 	added := 0
 	entries := r.Payload[digestSize:]
 	var last LineKey
-	for b := entries; len(b) > 0; b = b[lineEntrySize:] {
-		k, l := parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:])
+	for b := entries; len(b) > 0; b = b[size:] {
+		k, l := parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:], size)
 		if !isMonth(k.Month) || len(b) < len(entries) && last.Compare(k) >= 0 {
 			return false
 		}
@@ -149,9 +180,10 @@ func (p *Plane) fitsClosed(r *record.Record) bool {
 	return exists && any && first == place
 }
 
-func (p *Plane) applyPaid(r *record.Record) {
-	for b := r.Payload[digestSize:]; len(b) > 0; b = b[lineEntrySize:] {
-		p.setLine(parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:]))
+func (p *Plane) applyLines(kind uint8, r *record.Record) {
+	size := lineEntryBytes(kind)
+	for b := r.Payload[digestSize:]; len(b) > 0; b = b[size:] {
+		p.setLine(parseLineKey(r.Tenant, b), parseLine(b[lineKeySize:], size))
 	}
 }
 
@@ -189,6 +221,9 @@ func (p *Plane) expireLine(at types.Time, r *record.Record) bool {
 	*r = record.Record{Kind: record.PlaneKind(types.PlaneAccounting, kindLineClosed), Tenant: k.Tenant, Payload: appendLineKey(p.payload[:0], &k)}
 	return true
 }
+
+// LineCount returns the number of lines.
+func (p *Plane) LineCount() int { return p.lines.Len() }
 
 // Line returns a line; false if it has no usage, or is closed.
 func (p *Plane) Line(k LineKey) (l Line, ok bool) {
@@ -264,7 +299,7 @@ func (p *Plane) RecordLines(t types.Tenant, list Digest, lines []LineChange, f p
 		for i := range lines[:n] {
 			b = appendLine(appendLineKey(b, &lines[i].LineKey), &lines[i].Line)
 		}
-		last = p.add(f, t, kindPaid, b)
+		last = p.add(f, t, kindLines, b)
 		lines = lines[n:]
 	}
 	return last

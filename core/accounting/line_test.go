@@ -1,6 +1,7 @@
 package accounting_test
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -45,6 +46,37 @@ func TestLinesOfTwoMonthsFit(t *testing.T) {
 				t.Fatalf("lines of %v fit: %v, want %v", c.lines, f.fits, c.fits)
 			}
 		}
+	}
+}
+
+// TestOlderLines: a line of an older journal, or of an older snapshot, has the cost that was paid, and the hash that it had there.
+func TestOlderLines(t *testing.T) {
+	limits := accounting.Limits{Rows: 1, Streams: 1, Tenants: 1, Lines: 4, Window: window, Grace: grace}
+	k := accounting.LineKey{Tenant: 7, Price: types.NameHash{9}, Month: accounting.MonthOf(1_700_000_000_000).From}
+	entry := append(k.Price[:], make([]byte, 8+2*16)...)
+	binary.LittleEndian.PutUint64(entry[16:], uint64(k.Month))
+	entry[24], entry[40] = 5, 3 // units and paid
+	older := record.Record{Kind: record.PlaneKind(types.PlaneAccounting, 4), Tenant: 7, Payload: append(make([]byte, 32), entry...)}
+	want := accounting.Line{Units: types.MinorUnits(5), Paid: types.MinorUnits(3), Cost: types.MinorUnits(3)}
+
+	folded, loaded := accounting.New(limits, 1), accounting.New(limits, 1)
+	if !folded.Fits(&older) {
+		t.Fatal("the record does not fit")
+	}
+	folded.Apply(0, types.TxID{}, &older)
+	if err := loaded.Load(3, append([]byte{7, 0, 0, 0}, entry...)); err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]*accounting.Plane{"folded": folded, "loaded": loaded} {
+		if l, ok := p.Line(k); !ok || l != want || l.Due() != (types.Amount{}) {
+			t.Errorf("%s: %+v, want %+v", name, l, want)
+		}
+	}
+	if h := want.Paid.HashInto(want.Units.HashInto(0)); want.HashInto(0) != h {
+		t.Error("it has another hash")
+	}
+	if want.Cost = types.MinorUnits(4); want.HashInto(0) == want.Paid.HashInto(want.Units.HashInto(0)) || want.Due() != types.MinorUnits(1) {
+		t.Error("its cost is not in its hash")
 	}
 }
 

@@ -14,8 +14,9 @@ const (
 	kindUsage                   // events of one row
 	kindSlice                   // a slice was sealed
 	kindMetered                 // usage of one row that the node counted itself
-	kindPaid                    // lines after usage or a payment; what was recorded follows in the frame
+	kindPaid                    // lines as older journals have them, without their cost
 	kindLineClosed              // no usage of the month of a line can be recorded any more
+	kindLines                   // lines after usage or a payment; what was recorded follows in the frame
 	numKinds
 )
 

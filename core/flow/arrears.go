@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"maps"
 	"slices"
 
 	"macronode/core/accounting"
@@ -22,38 +23,40 @@ func (c *Credit) HasPayable(at types.Time, of types.Tenant, t *Terms, b Books) b
 	return false
 }
 
-// A Due is an amount of an asset that is due.
+// A Due is an amount that is due of a line.
 type Due struct {
-	Asset  string
-	Amount types.Amount
+	Price  types.NameHash // what the line is for: LineID
+	Amount types.Amount   // minor units
 }
 
-// Uncollected returns what a tenant owes by the terms was for lines of which the terms is pay nothing, in the order of the assets of
-// was. nil pays nothing at all.
-func (c *Credit) Uncollected(at types.Time, of types.Tenant, was, is *Terms, b Books) (all []Due) {
-	c.bill.begin(b.Usage, of, was)
-	c.bill.addArrears(at)
-	if is != nil {
-		c.bill.charges = slices.DeleteFunc(c.bill.charges, func(g charge) bool { return slices.Contains(is.ids, was.ids[g.price]) })
-	}
-	if c.bill.price() != event.None {
-		return nil // as much as an asset cannot have
-	}
-	for i, asset := range was.assets {
-		if due := c.bill.due[i]; !due.IsZero() {
-			all = append(all, Due{string(asset.Text), due})
-		}
-	}
-	return all
-}
-
-// EachWithLines passes the tenants that have lines, each once, in no particular order.
-func (b Books) EachWithLines(pass func(types.Tenant)) {
-	seen := make(map[types.Tenant]bool)
+// Uncollected returns what tenants owe of lines that no terms of theirs pay, in the order of the prices.
+func (b Books) Uncollected(terms map[types.Tenant]*Terms) map[types.Tenant][]Due {
+	all := make(map[types.Tenant]map[types.NameHash]types.Amount)
 	b.Usage.EachLine(func(l accounting.LineChange) {
-		if !seen[l.Tenant] {
-			seen[l.Tenant] = true
-			pass(l.Tenant)
+		due := l.Due()
+		if t := terms[l.Tenant]; due.IsZero() || t != nil && slices.Contains(t.ids, l.Price) {
+			return
 		}
+		if all[l.Tenant] == nil {
+			all[l.Tenant] = make(map[types.NameHash]types.Amount)
+		}
+		all[l.Tenant][l.Price], _ = all[l.Tenant][l.Price].Add(due)
 	})
+	sums := make(map[types.Tenant][]Due, len(all))
+	for _, t := range slices.Sorted(maps.Keys(all)) {
+		of := all[t]
+		for _, price := range slices.SortedFunc(maps.Keys(of), func(a, b types.NameHash) int { return slices.Compare(a[:], b[:]) }) {
+			sums[t] = append(sums[t], Due{price, of[price]})
+		}
+	}
+	return sums
+}
+
+// Name returns the name and the asset of the price that a line is for; false if it is none of t.
+func (t *Terms) Name(line types.NameHash) (price, asset string, ok bool) {
+	at := slices.Index(t.ids, line)
+	if at < 0 {
+		return "", "", false
+	}
+	return t.prices[at].Name, t.prices[at].Asset, true
 }

@@ -14,8 +14,7 @@ import (
 type charge struct {
 	accounting.LineChange
 	price   int
-	due     types.Amount // minor units
-	isNew   bool         // the line
+	isNew   bool // the line
 	changed bool
 }
 
@@ -84,25 +83,25 @@ func (b *bill) charge(price int, month types.Time) *charge {
 	return &b.charges[at]
 }
 
-// price computes what is due. What was paid above the price of a line is kept as credit.
-func (b *bill) price() event.Problem {
+// price computes the cost of lines with more units, and what is due. What was paid above the cost of a line is kept as credit.
+func (b *bill) price() (problem event.Problem) {
 	clear(b.due[:])
 	for i := range b.charges {
 		c := &b.charges[i]
-		costs, err := b.terms.prices[c.price].Amount(pricing.Quantity{Units: c.Units, Windows: 1})
-		if err != nil {
-			return event.AmountLimitExceeded
+		if c.changed {
+			costs, err := b.terms.prices[c.price].Amount(pricing.Quantity{Units: c.Units, Windows: 1})
+			if err != nil {
+				problem = event.AmountLimitExceeded
+				continue
+			}
+			c.Cost = costs
 		}
-		if !c.Paid.Less(costs) {
-			continue
-		}
-		c.due, _ = costs.Sub(c.Paid)
 		sum, ok := &b.due[b.terms.assetOf[c.price]], false
-		if *sum, ok = sum.Add(c.due); !ok {
+		if *sum, ok = sum.Add(c.Due()); !ok {
 			return event.AmountLimitExceeded
 		}
 	}
-	return event.None
+	return problem
 }
 
 func (b *bill) newLines() (n int) {
@@ -136,10 +135,10 @@ func (b *bill) shortfall(at types.Time, w *wallet.Wallet) event.Shortfall {
 func (b *bill) pay(asset int, amount types.Amount) {
 	for i := range b.charges {
 		c := &b.charges[i]
-		if int(b.terms.assetOf[c.price]) != asset || c.due.IsZero() || amount.IsZero() {
+		part := c.Due()
+		if int(b.terms.assetOf[c.price]) != asset || part.IsZero() || amount.IsZero() {
 			continue
 		}
-		part := c.due
 		if amount.Less(part) {
 			part = amount
 		}

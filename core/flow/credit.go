@@ -39,7 +39,7 @@ type Credit struct {
 func NewCredit() *Credit { return new(Credit) }
 
 // unpaid is the usage of requests of a tenant that is not recorded yet. They have the terms that were in force when they came: after a
-// reload a tenant has others.
+// reload a tenant has others, by which they count from then on.
 type unpaid struct {
 	tenant     types.Tenant
 	terms      *Terms
@@ -77,12 +77,17 @@ type unknownUse struct {
 // units are units of each price.
 type units [pricing.MaxPrices]types.Amount
 
-// addTo adds all of u to the lines of a month.
+// addTo adds all of u to the lines of a month, by the terms of b: after a reload they are others. What has a price that is none of these
+// is free.
 func (u *unpaid) addTo(b *bill, month types.Time) {
-	for price := range u.terms.prices {
+	for price, line := range u.terms.ids {
+		at := price
+		if u.terms != b.terms {
+			at = slices.Index(b.terms.ids, line)
+		}
 		for _, n := range [...]types.Amount{u.inProgress[price], u.ended[price]} {
-			if !n.IsZero() {
-				b.addAmount(price, month, n)
+			if !n.IsZero() && at >= 0 {
+				b.addAmount(at, month, n)
 			}
 		}
 	}
@@ -190,6 +195,12 @@ func (c *Credit) judge(u *unpaid, at types.Time, b Books, prices requestPrices, 
 	c.bill.begin(b.Usage, u.tenant, u.terms)
 	u.settle(b.Upto)
 	u.addTo(&c.bill, month)
+	for _, o := range c.unpaid {
+		if o.tenant == u.tenant && o != u {
+			o.settle(b.Upto)
+			o.addTo(&c.bill, month)
+		}
+	}
 	prices.each(requests, in, out, func(price int, n types.Amount) { c.bill.addAmount(price, month, n) })
 	c.bill.addArrears(at)
 	if problem := c.bill.price(); problem != event.None {

@@ -42,6 +42,7 @@ var lists = [...]pricing.List{
 		{Name: "shop", Dimension: "requests", Labels: []accounting.Label{{Name: "service", Value: "shop"}}, Asset: "USD", Model: pricing.Graduated, Per: 1,
 			Tiers: []pricing.Tier{{UpTo: 5, Price: 2_000_000, Flat: 3_000_000}, {Price: 500_000}}},
 		{Name: "volume", Dimension: "cpu_ms", Asset: "EUR", Model: pricing.Volume, Per: 1, Tiers: []pricing.Tier{{UpTo: 6, Price: 3_000_000}, {Price: 1_000_000}}},
+		{Name: "in", Dimension: "bytes_in", Asset: "EUR", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}},
 	},
 	{
 		{Name: "volume", Dimension: "cpu_ms", Asset: "EUR", Model: pricing.Volume, Per: 1, Tiers: []pricing.Tier{{UpTo: 9, Price: 4_000_000}, {Price: 1_500_000}}},
@@ -97,6 +98,7 @@ type budget struct {
 	list   int
 	events map[string]used
 	paid   map[account]uint64
+	costs  map[account]uint64 // of the units, by the list with which usage was added last
 	funds  map[string]uint64
 	earned map[string]uint64
 	held   map[string]uint64
@@ -113,7 +115,7 @@ type budget struct {
 func newBudget(t *rapid.T, seen map[string]bool) *budget { return newBudgetOf(t, seen, limits()) }
 
 func newBudgetOf(t *rapid.T, seen map[string]bool, l state.Limits) *budget {
-	b := &budget{system: newSystemOf(t, seen, l), limits: l, most: maxLines, events: map[string]used{}, paid: map[account]uint64{}, funds: map[string]uint64{}, earned: map[string]uint64{}, held: map[string]uint64{}}
+	b := &budget{system: newSystemOf(t, seen, l), limits: l, most: maxLines, events: map[string]used{}, paid: map[account]uint64{}, costs: map[account]uint64{}, funds: map[string]uint64{}, earned: map[string]uint64{}, held: map[string]uint64{}}
 	for i, l := range lists {
 		var err error
 		if b.terms[i], err = flow.NewTerms(l, usagePayer, usageRevenue); err != nil {
@@ -288,7 +290,7 @@ func newLines(was, paid map[account]uint64) (n int) {
 }
 
 func (b *budget) record(fresh map[string]used, paid map[account]uint64, due map[string]uint64) {
-	maps.Copy(b.events, fresh)
+	b.add(fresh)
 	maps.Copy(b.paid, paid)
 	for asset, n := range due {
 		b.funds[asset] -= n
@@ -297,6 +299,17 @@ func (b *budget) record(fresh map[string]used, paid map[account]uint64, due map[
 	}
 	if len(fresh) == 0 {
 		b.seen["duplicates alone"] = true
+	}
+}
+
+// add adds usage to the events, and to the cost of its lines.
+func (b *budget) add(fresh map[string]used) {
+	maps.Copy(b.events, fresh)
+	for i := range lists[b.list] {
+		p := &lists[b.list][i]
+		for m := range monthsOf(fresh, p) {
+			b.costs[account{p.Name, m}] = costs(p, monthsOf(b.events, p)[m])
+		}
 	}
 }
 
@@ -369,7 +382,7 @@ func (b *budget) compare() {
 	for a, paid := range b.paid {
 		p := priceOf(a.price)
 		l, ok := usage.Line(accounting.LineKey{Tenant: 1, Price: flow.LineID(p), Month: monthOf(a)})
-		if want := (accounting.Line{Units: types.MinorUnits(monthsOf(b.events, p)[a.month]), Paid: types.MinorUnits(paid)}); !ok || l != want {
+		if want := (accounting.Line{Units: types.MinorUnits(monthsOf(b.events, p)[a.month]), Paid: types.MinorUnits(paid), Cost: types.MinorUnits(b.costs[a])}); !ok || l != want {
 			b.Fatalf("line %s of %s is %+v, want %+v", a.price, a.month, l, want)
 		}
 		sum[p.Asset] += paid
@@ -584,7 +597,7 @@ func TestLargestPrepaidBatchFits(t *testing.T) {
 		if r := b.execute(c); r.Problem != event.None {
 			t.Fatal(r.Problem.Code())
 		}
-		if want := 2 + accounting.MaxEvents + 1 + pricing.MaxPrices; records != want || b.size > cost.Bytes || cost.Rows != accounting.MaxEvents+pricing.MaxPrices {
+		if want := 3 + accounting.MaxEvents + 1 + pricing.MaxPrices; records != want || b.size > cost.Bytes || cost.Rows != accounting.MaxEvents+pricing.MaxPrices {
 			t.Fatalf("%d records of %d, %d bytes of %d", records, want, b.size, cost.Bytes)
 		}
 	})

@@ -170,6 +170,7 @@ func (p *Prepaid) countRequest(at types.Time, usage *accounting.Plane, t types.T
 	if usage.LineShortage(p.bill.newLines()).Limit != event.NoLimit {
 		return false
 	}
+	p.bill.price() // a cost that is too large stays as it was
 	usage.RecordLines(t, u.terms.list, p.bill.changes(), f)
 	usage.AddMetered(at, t, rows, true, f)
 	return true

@@ -65,16 +65,21 @@ func (b *budget) fresh(of []accounting.Event) map[string]used {
 	return fresh
 }
 
-// arrears returns what is due in each asset with more usage, and of all lines of the list. It knows nothing of the lines.
+// arrears returns what is due in each asset with more usage, and of all lines of the list: usage changes the cost of its lines only.
 func (b *budget) arrears(more map[string]used) (due map[string]uint64, lines map[account]uint64) {
 	due, lines = map[string]uint64{}, map[account]uint64{}
 	all := maps.Clone(b.events)
 	maps.Copy(all, more)
 	for i := range lists[b.list] {
 		p := &lists[b.list][i]
+		added := monthsOf(more, p)
 		for m, units := range monthsOf(all, p) {
 			a := account{p.Name, m}
-			lines[a] = max(b.paid[a], costs(p, units))
+			cost := b.costs[a]
+			if _, is := added[m]; is {
+				cost = costs(p, units)
+			}
+			lines[a] = max(b.paid[a], cost)
 			due[p.Asset] += lines[a] - b.paid[a]
 		}
 	}
@@ -105,14 +110,19 @@ func (b *budget) begin(t *rapid.T) {
 
 // judgeRequests returns whether the payer can pay for usage and for all that is not paid yet, without a request in progress.
 func (b *budget) judgeRequests(all []accounting.Event, without *pending) (want event.Problem, missing event.Shortfall) {
+	fresh := b.fresh(all)
 	for _, o := range append(append([]*pending{}, b.open...), b.finished...) {
-		if o.list == b.list && o != without {
-			o := *o
-			o.At = b.at() // what is not recorded is of the current month
-			all = append(all, o.usage(b)...)
+		if o == without {
+			continue
+		}
+		was := *o
+		was.At = b.at() // what is not recorded is of the current month
+		for id, e := range b.fresh(was.usage(b)) {
+			fresh[id] = used{e.Event, o.list} // of the list of the request, and of that in force
+			b.seen["reserved by another list"] = b.seen["reserved by another list"] || o.list != b.list
 		}
 	}
-	due, lines := b.arrears(b.fresh(all))
+	due, lines := b.arrears(fresh)
 	want, missing = b.judge(due)
 	if len(b.paid)+newLines(b.paid, lines) > b.most {
 		want, missing = event.UsageCapacity, event.Shortfall{}
@@ -229,7 +239,7 @@ func (b *budget) flush(*rapid.T) {
 	}
 	if want == event.None {
 		b.finished = nil
-		maps.Copy(b.events, fresh)
+		b.add(fresh)
 		b.settle(due, lines)
 		b.seen["arrears"] = b.seen["arrears"] || len(all) == 0 && payable
 	}
@@ -288,7 +298,7 @@ func (b *budget) write(t *rapid.T) {
 		b.Fatalf("counted %v, want %v", b.reply.Counted, counts)
 	}
 	if counts {
-		maps.Copy(b.events, fresh)
+		b.add(fresh)
 		maps.Copy(b.paid, added)
 		b.seen["counted in its frame"] = true
 	}
@@ -319,7 +329,7 @@ func (b *budget) freeze(*rapid.T) {
 func TestPrepaidRequestsAgreeWithModel(t *testing.T) {
 	seen := map[string]bool{}
 	wanted := []string{"request ", "request insufficient_funds", "request account_frozen", "request usage_capacity", "response ", "response insufficient_funds", "response account_frozen", "flush ", "flush usage_capacity", "arrears", "paid in part", "counted in its frame",
-		"report ", "report insufficient_funds", "report account_frozen", "credit", "prepaid slice"}
+		"report ", "report insufficient_funds", "report account_frozen", "credit", "prepaid slice", "reserved by another list"}
 	checkUntilSeen(t, seen, wanted, func(t *rapid.T) {
 		l := limits()
 		l.Planes[1] = accounting.Spec(accounting.Limits{Rows: 400, Streams: 8, Tenants: 2, TenantRow: 400, TenantDim: 8, Lines: 4, Window: window, Grace: grace})

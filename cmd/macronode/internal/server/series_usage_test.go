@@ -11,7 +11,6 @@ import (
 	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/flow"
-	"macronode/core/pricing"
 	"macronode/core/record"
 	"macronode/core/types"
 )
@@ -96,18 +95,26 @@ func init() {
 		}
 		return 3, nil
 	}
+	line := func(m *metered, price byte, cost uint64) (at types.Time) {
+		at = types.Time(time.Now().UnixMilli())
+		l := accounting.LineChange{LineKey: accounting.LineKey{Tenant: 7, Price: types.NameHash{price}, Month: accounting.MonthOf(at).From},
+			Line: accounting.Line{Units: types.MinorUnits(1), Cost: types.MinorUnits(cost)}}
+		accounting.New(m.start.Usage, 1).RecordLines(7, accounting.Digest{}, []accounting.LineChange{l}, &usageFrames{metered: m, at: at})
+		return at
+	}
+	causes["prepaid_lines"] = func(m *metered, _ []string) (float64, testkit.Moves) {
+		line(m, 1, 0)
+		return 1, testkit.Moves{queue: 1}
+	}
 	causes["prepaid_uncollected_tenants"] = func(m *metered, _ []string) (float64, testkit.Moves) {
-		at := types.Time(time.Now().UnixMilli())
-		price := pricing.Price{Name: "calls", Dimension: "requests", Asset: "EUR/2", Model: pricing.PerUnit, Per: 1, Tiers: []pricing.Tier{{Price: 1_000_000}}}
-		prices, err := flow.NewTerms(pricing.List{price}, "", "")
+		at := line(m, 2, 1)
+		prices, err := flow.NewTerms(nil, "", "")
 		testkit.Must(m.t, err)
-		line := accounting.LineChange{LineKey: accounting.LineKey{Tenant: 7, Price: flow.LineID(&price), Month: accounting.MonthOf(at).From}, Line: accounting.Line{Units: types.MinorUnits(1)}}
-		accounting.New(m.start.Usage, 1).RecordLines(7, accounting.Digest{}, []accounting.LineChange{line}, &usageFrames{metered: m, at: at})
 		m.metering = metering.New(metering.Config{Window: time.Minute, Log: slog.New(slog.DiscardHandler), Read: m.store.readModel.ReadBooks,
 			Status: func() event.Status { return event.Status{At: at} }, Prices: func() *flow.Terms { return prices },
 			Prepaid: func() map[types.Tenant]*flow.Terms { return nil }})
 		m.metering.Flush(m.t.Context())
-		return 1, testkit.Moves{queue: 1}
+		return 1, testkit.Moves{queue: 1, "prepaid_lines": 1}
 	}
 	causes["prepaid_rejected_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.PrepaidRejected(); return 1, nil }
 	causes["late_events_total"] = func(m *metered, _ []string) (float64, testkit.Moves) { m.meter.Usage(0, 0, 2); return 2, nil }

@@ -37,6 +37,7 @@ func totals(pick func(logical, physical storage.Usage) uint64) func(core.Plane, 
 var accountingPlane = plane.Description{ID: types.PlaneAccounting, Memory: "usage (accounting)",
 	Spec: func(c *config.Config) core.Spec { return accounting.Spec(usageLimits(c)) },
 	Gauges: []plane.Gauge{
+		{Name: "prepaid_lines", Value: func(p core.Plane, _ types.Time) float64 { return float64(p.(*accounting.Plane).LineCount()) }},
 		{Name: "usage_rows", Value: func(p core.Plane, _ types.Time) float64 { return float64(p.(*accounting.Plane).Rows()) }},
 		{Name: "usage_streams", Value: func(p core.Plane, _ types.Time) float64 { return float64(p.(*accounting.Plane).Streams()) }},
 		{Name: "usage_seal_lag_seconds", Value: func(p core.Plane, at types.Time) float64 { return p.(*accounting.Plane).SealLag(at).Seconds() }},
