@@ -135,7 +135,10 @@ func classify(resp *http.Response, body []byte) Result {
 // retryAfter reads a header of seconds. A date is not supported, because it needs the clocks of both sides.
 func retryAfter(text string) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return MaxRetryAfter
+	case err != nil:
 		return 0
 	}
 	return min(time.Duration(n)*time.Second, MaxRetryAfter)

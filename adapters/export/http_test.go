@@ -116,7 +116,7 @@ func TestResponsesAreBounded(t *testing.T) {
 
 // TestRetryAfter checks that a receiver cannot ask for a pause without a limit.
 func TestRetryAfter(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": 0, "0": 0, " 12 ": 12 * time.Second, "999999999": MaxRetryAfter, "-1": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "99999999999999999999": 0} {
+	for text, want := range map[string]time.Duration{"": 0, "0": 0, " 12 ": 12 * time.Second, "999999999": MaxRetryAfter, "-1": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "9000000000": MaxRetryAfter, "99999999999999999999": MaxRetryAfter} {
 		if got := retryAfter(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}

@@ -3,6 +3,7 @@ package journalfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"macronode/adapters/fs"
 	"macronode/core/types"
@@ -18,6 +19,24 @@ func Newest(fsys fs.FS) (number uint32, err error) {
 		number = row[n-1].number
 	}
 	return number, err
+}
+
+// ErrNotMounted reports that the segment before the oldest live one is not kept.
+var ErrNotMounted = errors.New("journal: a segment is missing")
+
+// CheckFollows returns ErrNotMounted unless the oldest segment in one directory is the first of its journal, or the one before it is kept
+// in another. A disk without it is not that on which older segments were kept.
+func CheckFollows(kept, live fs.FS) error {
+	row, _, err := list(live)
+	if err != nil || len(row) == 0 || row[0].number <= 1 {
+		return err
+	}
+	old, _, err := list(kept)
+	before := row[0].number - 1
+	if err == nil && !slices.ContainsFunc(old, func(p part) bool { return p.number == before }) {
+		err = fmt.Errorf("%w: %s", ErrNotMounted, segmentName(before))
+	}
+	return err
 }
 
 // CheckKept returns ErrOther unless the segments in one directory can be the older ones of the journal in another: the newest of them that

@@ -56,3 +56,20 @@ func TestCheckKept(t *testing.T) {
 		t.Errorf("with nothing kept: %v", err)
 	}
 }
+
+// TestCheckFollows: the segment before the oldest live one must be kept, unless that is the first.
+func TestCheckFollows(t *testing.T) {
+	whole, _ := restoredTwice(t)
+	for n := range names(t, whole) {
+		kept, live := divided(t, whole, n)
+		if err := journalfile.CheckFollows(kept, live); err != nil {
+			t.Errorf("with %d segments kept: %v", n, err)
+		}
+		if err := journalfile.CheckFollows(world.NewDisk(), live); errors.Is(err, journalfile.ErrNotMounted) != (n > 0) {
+			t.Errorf("with none of %d segments kept: %v", n, err)
+		}
+	}
+	if err := journalfile.CheckFollows(world.NewDisk(), world.NewDisk()); err != nil {
+		t.Errorf("without segments: %v", err)
+	}
+}

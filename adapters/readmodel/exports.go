@@ -42,6 +42,18 @@ func (f *Follower) Sink(name string) (after types.LSN, known bool) {
 	return f.exports().Sink([]byte(name))
 }
 
+// SinkRoom returns how many more sinks can be recorded.
+func (f *Follower) SinkRoom() int {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	room := export.MaxSinks
+	f.exports().Sinks(func([]byte, types.LSN) bool {
+		room--
+		return true
+	})
+	return room
+}
+
 // LaneRows returns the numbers of lanes and of quarantined positions.
 func (f *Follower) LaneRows() (lanes, rows int) {
 	f.mu.RLock()

@@ -13,6 +13,8 @@ import (
 
 	"macronode/adapters/archive"
 	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/testkit"
 )
@@ -129,5 +131,24 @@ func TestOlderDataDirectoryIsNotContinued(t *testing.T) {
 	wantProgram(t, 0, []string{" is intact: "}, append([]string{"verify"}, args...)...)
 	if again, err := os.ReadFile(filepath.Join(kept, "00000001.seg.zst")); err != nil || string(again) != string(text) {
 		t.Errorf("the archive has changed: %v", err)
+	}
+}
+
+// TestUnmountedArchiveGetsNoSegments: a segment is moved only into the archive that has the one before it.
+func TestUnmountedArchiveGetsNoSegments(t *testing.T) {
+	t.Parallel()
+	dir, kept := partlyArchived(t)
+	live := filepath.Join(dir, "journal")
+	s, err := datadir.OpenSegments(kept, fs.Dir(live))
+	testkit.Must(t, err)
+	testkit.Must(t, s.CheckArchive())
+	other, err := datadir.OpenSegments(t.TempDir(), fs.Dir(live))
+	testkit.Must(t, err)
+	if err := other.CheckArchive(); !errors.Is(err, journalfile.ErrNotMounted) || !strings.Contains(err.Error(), "00000001.seg in "+other.Path+": mount its disk") {
+		t.Errorf("another directory: %v", err)
+	}
+	testkit.Must(t, os.Rename(filepath.Join(kept, "00000001.seg.zst"), filepath.Join(kept, "moved")))
+	if err := s.CheckArchive(); !errors.Is(err, journalfile.ErrNotMounted) {
+		t.Errorf("without its segment: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/decisions"
+	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/explain"
 )
 
@@ -19,7 +20,7 @@ func (v *decisionCmd) Run(c *Console) error {
 	}
 	_, is, err := c.node().findNode()
 	if err != nil {
-		return err
+		return exit.Unable(err)
 	}
 	ctx, stop := interruptible()
 	defer stop()

@@ -15,6 +15,7 @@ import (
 	"macronode/adapters/decisions"
 	"macronode/adapters/nettest"
 	"macronode/adapters/proxy"
+	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/explain"
 	"macronode/cmd/macronode/internal/testkit"
 	"macronode/core/event"
@@ -256,4 +257,10 @@ func TestExplainEscapesPath(t *testing.T) {
 			t.Errorf("%s: %q, want %s", c.path, got, c.json)
 		}
 	}
+}
+
+// TestExplainWithoutNode: without a node, there is no answer about a decision.
+func TestExplainWithoutNode(t *testing.T) {
+	t.Parallel()
+	wantProgram(t, exit.CodeUnable, []string{"no node is running"}, "explain", "decision", "d_44abdbbed012c8bb00000000000000ad", "--data", t.TempDir())
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,4 +23,42 @@ func TestFullTenantStopsNoOther(t *testing.T) {
 	testkit.Until(func() bool { return strings.Contains(n.log.String(), "Without exports.max_lanes_per_tenant") })
 	other.wants(t, "", "/v1/issue", issueTo("a", "EUR"))
 	testkit.Until(func() bool { return len(r.positions("movements/9")) > 0 })
+	for check := testkit.HangGuard(t); ; check() {
+		code, is := program(t, "exports", "status", "--data", n.dir)
+		if code == 0 && strings.Contains(is, "waiting") && strings.Contains(is, "no room for another lane, so streams without one wait, 1 of them") {
+			break
+		}
+	}
+	if strings.Contains(n.adminText(t, "/metrics"), "\nexport_lag_seconds{sink=\"app\"} 0\n") {
+		t.Error("a stream that waits for a lane has no lag")
+	}
+}
+
+// TestReloadWithoutRoomForSinks: a reload with more new sinks than the node can know is not applied.
+func TestReloadWithoutRoomForSinks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sinks := func(round int) string {
+		var all []string
+		for i := range 16 {
+			all = append(all, fmt.Sprintf("{name: s%d-%d, kind: file, dir: %q, from: now}", round, i, filepath.Join(dir, fmt.Sprint(round, "-", i))))
+		}
+		return "exports: {sinks: [" + strings.Join(all, ", ") + "]}\n"
+	}
+	c := startWithFile(t, sinks(0))
+	for round := 1; round < 4; round++ {
+		if is, status := c.reload(sinks(round)); status != 200 {
+			t.Fatalf("round %d: %d %+v", round, status, is)
+		}
+	}
+	code, answer := reloadText(t, c, sinks(4))
+	if code == 0 || !strings.Contains(answer, "exports.sinks has 16 new sinks, and there is room for 0: the node knows 64") || !strings.Contains(answer, "macronode exports remove") {
+		t.Errorf("%d: %s", code, answer)
+	}
+}
+
+func reloadText(t *testing.T, c *reloadableNode, text string) (code int, answer string) {
+	t.Helper()
+	c.write(text)
+	return program(t, "config", "reload", "--data", c.dir)
 }

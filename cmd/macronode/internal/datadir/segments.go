@@ -40,9 +40,16 @@ func (s Segments) CheckEnd() error {
 	return err
 }
 
-// CheckArchive returns journalfile.ErrOther if the archive has segments of another journal.
+// CheckArchive returns journalfile.ErrOther if the archive has segments of another journal, and journalfile.ErrNotMounted if it lacks the one
+// before those in the data directory: what is moved to another disk is hidden when the right one is mounted again.
 func (s Segments) CheckArchive() error {
-	err := journalfile.CheckKept(s.Archive.Kept(), s.Live)
+	err := journalfile.CheckFollows(s.Archive.Kept(), s.Live)
+	if errors.Is(err, journalfile.ErrNotMounted) {
+		return fmt.Errorf("%w in %s: mount its disk, or bring the segment back", err, s.Path)
+	}
+	if err == nil {
+		err = journalfile.CheckKept(s.Archive.Kept(), s.Live)
+	}
 	if errors.Is(err, journalfile.ErrOther) {
 		err = fmt.Errorf("%w: %s belongs to another node or to a restore; give this node its own journal.archive", err, s.Path)
 	}

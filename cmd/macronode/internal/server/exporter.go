@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"sync"
@@ -84,6 +85,8 @@ type sinkState struct {
 	Failures int           // attempts in a row that have failed because of the sink
 	Failing  bool          // Failures has reached failuresInRow, and none has succeeded since
 	Full     bool          // there is no room for the sink or a lane
+	NoRoom   string        // why some streams get nothing, because of Full; empty: each has its lane
+	Since    time.Time     // when NoRoom began
 	Stuck    bool          // there is no room in the quarantine
 	Reason   string        // of the last attempt that failed
 	At       time.Time     // of that
@@ -374,10 +377,12 @@ func (e *exporter) look(ctx context.Context) {
 	}
 	after, recorded := e.begin(ctx)
 	if e.missing = !recorded; e.missing {
+		e.waitForRoom("no room for another sink: " + noRoomForSink)
 		return
 	}
 	e.retryFull()
 	opens, none := 0, false // none: no tenant gets a lane now
+	without := 0            // streams without a lane
 	for _, s := range *streams {
 		if s.head == e.offered[s.Stream] || !e.settings.Delivers(s.Tenant, kindOf(s.Stream)) {
 			continue
@@ -389,6 +394,7 @@ func (e *exporter) look(ctx context.Context) {
 		is, known := e.of.streams.journal.readModel.Lane(lane.LaneID)
 		if !known {
 			if none || e.full[s.Tenant] {
+				without++
 				continue
 			}
 			if opens++; opens > opensOfLook {
@@ -399,6 +405,7 @@ func (e *exporter) look(ctx context.Context) {
 			is.Cursor, err = e.of.streams.lastUpto(s, after)
 			if err != nil || !e.open(ctx, lane, is.Cursor) {
 				e.missing, none = true, !e.full[s.Tenant]
+				without++
 				continue
 			}
 		}
@@ -408,6 +415,26 @@ func (e *exporter) look(ctx context.Context) {
 		if loaded {
 			e.offered[s.Stream] = s.head
 		}
+	}
+	reason := ""
+	if without > 0 {
+		reason = fmt.Sprintf("no room for another lane, so streams without one wait, %d of them: raise exports.lanes or exports.max_lanes_per_tenant, or remove sinks that are not used any more", without)
+	}
+	e.waitForRoom(reason)
+}
+
+// waitForRoom notes why some streams get nothing, if there is no room; empty: each has its lane.
+func (e *exporter) waitForRoom(reason string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch s := &e.state; {
+	case reason == "":
+		s.NoRoom = ""
+	case s.Full || len(e.full) > 0:
+		if s.NoRoom == "" {
+			s.Since = time.Now()
+		}
+		s.NoRoom = reason
 	}
 }
 
@@ -432,7 +459,7 @@ func (e *exporter) begin(ctx context.Context) (after types.LSN, recorded bool) {
 		return after, true
 	}
 	reply := e.of.execute(ctx, e.beginCommand())
-	e.setFull(&e.state.Full, &reply, "no room for another sink: remove one that is not used any more, with macronode exports remove")
+	e.setFull(&e.state.Full, &reply, "no room for another sink: "+noRoomForSink)
 	return e.of.streams.journal.readModel.Sink(name)
 }
 

@@ -130,11 +130,16 @@ func (e *exporter) status() sinkStatus {
 	if !old.oldest.IsZero() {
 		lag = max(lag, now.Sub(old.oldest))
 	}
+	if e.state.NoRoom != "" {
+		lag = max(lag, now.Sub(e.state.Since))
+	}
 	s.LagSeconds = lag.Seconds()
 	switch {
 	case s.State != "ok":
 	case waits:
 		s.State, s.Reason = "waiting", old.reason(s.Name)
+	case e.state.NoRoom != "":
+		s.State, s.Reason = "waiting", e.state.NoRoom
 	case s.Blocked > 0:
 		s.State, s.Reason = "waiting", blockedReason(s.Blocked)
 	case longest > slowAnswer:

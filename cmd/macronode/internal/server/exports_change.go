@@ -12,6 +12,7 @@ import (
 	"macronode/adapters/export"
 	"macronode/adapters/hostclock"
 	"macronode/cmd/macronode/internal/settings"
+	plane "macronode/core/export"
 )
 
 // A sinkChange replaces the sinks of a running node. Sinks that stay as they are keep their exporters.
@@ -54,11 +55,28 @@ func (e *exports) prepare(sinks []settings.Sink) (c sinkChange, err error) {
 	if err := claimAll(free, c.added); err != nil {
 		return c, err
 	}
-	if err := c.checkApart(have); err != nil {
+	if err := errors.Join(c.checkApart(have), e.checkRoom(&c)); err != nil {
 		return c, errors.Join(err, closeAll(c.added))
 	}
 	return c, nil
 }
+
+// checkRoom fails if there is no room to record the sinks that a change adds: they would get nothing.
+func (e *exports) checkRoom(c *sinkChange) error {
+	rows, added := e.streams.journal.readModel, 0
+	for _, at := range c.added {
+		if _, recorded := rows.Sink(at.settings.Name); !recorded {
+			added++
+		}
+	}
+	if room := rows.SinkRoom(); added > room {
+		return fmt.Errorf("exports.sinks has %d new sinks, and there is room for %d: the node knows %d, also those that were removed from the configuration; %s", added, room, plane.MaxSinks, noRoomForSink)
+	}
+	return nil
+}
+
+// noRoomForSink says what makes room for another sink.
+const noRoomForSink = "remove one that is not used any more, with macronode exports remove"
 
 // checkApart fails if a new file sink leads to the directory of another one, as the next start would. The lock does not show it: a sink
 // that fails may have none.
