@@ -14,7 +14,16 @@ import (
 
 // Watermark returns the last frame in the tables of the index in a directory, and its journal.
 // Every such frame was durable. It returns 0 if there is no readable index. It changes nothing.
-func Watermark(dir string) (types.JournalID, types.LSN, error) {
+func Watermark(dir string) (of types.JournalID, last types.LSN, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			corrupt, is := r.(corruption) // the engine does not go on, so it is not closed
+			if !is {
+				panic(r)
+			}
+			of, last, err = 0, 0, errors.New(string(corrupt))
+		}
+	}()
 	at := filepath.Join(dir, tables)
 	if _, err := os.Stat(at); err != nil {
 		return 0, 0, nil //nolint:nilerr // the index may not exist
@@ -43,11 +52,14 @@ func readMark(db *pebble.DB) (m mark, err error) {
 	return m, closer.Close()
 }
 
-// quiet discards the log of the engine.
+// A corruption is the panic of quiet.
+type corruption string
+
+// quiet discards the log of the engine. If that finds a damaged table, quiet panics: the engine expects that it does not return.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}
 func (quiet) Errorf(string, ...any) {}
 func (quiet) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf("index: "+format, args...))
+	panic(corruption(fmt.Sprintf("index: "+format, args...)))
 }
