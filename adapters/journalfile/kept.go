@@ -39,6 +39,32 @@ func CheckFollows(kept, live fs.FS) error {
 	return err
 }
 
+// CheckOne returns ErrOther if a segment in a directory is of another journal than the one behind it, and that does not begin with a
+// restore. A segment with a damaged begin is no evidence.
+func CheckOne(fsys fs.FS) error {
+	row, _, err := list(fsys)
+	if err != nil {
+		return err
+	}
+	for n := range row {
+		p := &row[n]
+		if err := p.survey(fsys); err != nil {
+			return err
+		}
+		if n == 0 || !p.whole || !row[n-1].whole || p.start.journal == row[n-1].start.journal {
+			continue
+		}
+		follows, err := p.reborn(fsys)
+		if err != nil || follows {
+			continue
+		}
+		if names, inside, err := p.named(fsys); err == nil && (names != 0 || inside) {
+			return fmt.Errorf("%w: %s is of journal %016x, %s of journal %016x", ErrOther, row[n-1].name, uint64(row[n-1].start.journal), p.name, uint64(p.start.journal))
+		}
+	}
+	return nil
+}
+
 // CheckKept returns ErrOther unless the segments in one directory can be the older ones of the journal in another: the newest of them that
 // can be read names a journal that a live segment names too, or the oldest live segment follows it and begins with a restore.
 func CheckKept(kept, live fs.FS) error {

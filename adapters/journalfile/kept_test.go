@@ -2,6 +2,7 @@ package journalfile_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"macronode/adapters/fs"
@@ -71,5 +72,30 @@ func TestCheckFollows(t *testing.T) {
 	}
 	if err := journalfile.CheckFollows(world.NewDisk(), world.NewDisk()); err != nil {
 		t.Errorf("without segments: %v", err)
+	}
+}
+
+// TestCheckOne: segments of one journal, also after restores, are accepted wherever they begin. One of another journal before them is not.
+func TestCheckOne(t *testing.T) {
+	whole, _ := restoredTwice(t)
+	all := names(t, whole)
+	other := world.NewDisk()
+	j, _, err := journalfile.Recover(other, ours+77, nil)
+	must(t, err)
+	add(t, j, 3)
+	must(t, j.Close())
+	foreign := read(t, other, names(t, other)[0])
+	for n := range all {
+		_, live := divided(t, whole, n)
+		if err := journalfile.CheckOne(live); err != nil {
+			t.Errorf("from segment %d on: %v", n+1, err)
+		}
+	}
+	mixed := map[string][]byte{all[0]: foreign}
+	for _, name := range all[1:] {
+		mixed[name] = read(t, whole, name)
+	}
+	if err := journalfile.CheckOne(disk(t, mixed)); !errors.Is(err, journalfile.ErrOther) || !strings.Contains(err.Error(), all[0]+" is of journal") {
+		t.Errorf("the first segment is of another journal: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -151,4 +152,52 @@ func TestUnmountedArchiveGetsNoSegments(t *testing.T) {
 	if err := s.CheckArchive(); !errors.Is(err, journalfile.ErrNotMounted) {
 		t.Errorf("without its segment: %v", err)
 	}
+}
+
+// TestSegmentsOfAnotherJournal: an archive of another journal is not read. With a segment of another journal beside its own, no node
+// starts. The tools name it.
+func TestSegmentsOfAnotherJournal(t *testing.T) {
+	t.Parallel()
+	dir, kept := partlyArchived(t)
+	_, theirs := partlyArchived(t)
+	archived := "journal.archive=" + theirs
+	read, err := datadir.OpenSegments(theirs, fs.Dir(filepath.Join(dir, "journal")))
+	testkit.Must(t, err)
+	all, err := read.List()
+	testkit.Must(t, err)
+	if !errors.Is(read.Foreign, journalfile.ErrOther) || slices.Contains(all, "00000001.seg") {
+		t.Errorf("%q are read, %v", all, read.Foreign)
+	}
+	for _, command := range [][]string{{"verify"}, {"backup", t.TempDir()}} {
+		wantProgram(t, exit.CodeUnable, []string{"segments of another journal", theirs + " belongs to another node"}, append(command, "--data", dir, "--set", archived)...)
+	}
+	foreign := filepath.Join(dir, "journal", "00000001.seg")
+	text, err := unpacked(theirs)
+	testkit.Must(t, err)
+	testkit.Must(t, os.WriteFile(foreign, text, 0o600))
+	for _, command := range [][]string{{"verify"}, {"backup", t.TempDir()}, {"serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"}} {
+		wantProgram(t, exit.CodeUnable, []string{"segments of another journal: 00000001.seg is of journal "}, append(command, "--data", dir)...)
+	}
+	testkit.Must(t, os.Remove(foreign))
+	wantProgram(t, 0, []string{" is intact: "}, "verify", "--data", dir, "--set", "journal.archive="+kept)
+}
+
+// unpacked returns the first segment of an archive.
+func unpacked(kept string) ([]byte, error) {
+	a, err := archive.New(fs.Dir(kept), fs.Dir(kept))
+	if err != nil {
+		return nil, err
+	}
+	f, err := a.Kept().Open("00000001.seg")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, size)
+	_, err = f.ReadAt(text, 0)
+	return text, err
 }

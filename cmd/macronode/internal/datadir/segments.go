@@ -19,6 +19,7 @@ type Segments struct {
 	Live    fs.Dir
 	Archive *archive.Archive // nil: none is configured
 	Path    string           // of the archive
+	Foreign error            // the archive has segments of another journal: it is not read
 }
 
 // String returns the directory of the segments that are not archived.
@@ -26,7 +27,7 @@ func (s Segments) String() string { return string(s.Live) }
 
 // CheckEnd returns ErrNoEnd if the end of the journal is missing, as far as the names of the segments show.
 func (s Segments) CheckEnd() error {
-	if s.Archive == nil {
+	if s.Archive == nil || s.Foreign != nil {
 		return nil
 	}
 	archived, err := journalfile.Newest(s.Archive.Kept()) // first: segments are moved while a node runs
@@ -43,13 +44,19 @@ func (s Segments) CheckEnd() error {
 // CheckArchive returns journalfile.ErrOther if the archive has segments of another journal, and journalfile.ErrNotMounted if it lacks the one
 // before those in the data directory: what is moved to another disk is hidden when the right one is mounted again.
 func (s Segments) CheckArchive() error {
+	if err := s.checkForeign(); err != nil {
+		return err
+	}
 	err := journalfile.CheckFollows(s.Archive.Kept(), s.Live)
 	if errors.Is(err, journalfile.ErrNotMounted) {
-		return fmt.Errorf("%w in %s: mount its disk, or bring the segment back", err, s.Path)
+		err = fmt.Errorf("%w in %s: mount its disk, or bring the segment back", err, s.Path)
 	}
-	if err == nil {
-		err = journalfile.CheckKept(s.Archive.Kept(), s.Live)
-	}
+	return err
+}
+
+// checkForeign returns journalfile.ErrOther if the archive has segments of another journal.
+func (s Segments) checkForeign() error {
+	err := journalfile.CheckKept(s.Archive.Kept(), s.Live)
 	if errors.Is(err, journalfile.ErrOther) {
 		err = fmt.Errorf("%w: %s belongs to another node or to a restore; give this node its own journal.archive", err, s.Path)
 	}
@@ -72,9 +79,13 @@ func (s Segments) IsLost() (bool, error) {
 	return isEmpty, err
 }
 
-// OpenSegments opens the segments of a directory and those in an archive. If archived is empty, there is no archive.
+// OpenSegments opens the segments of a directory and those in an archive. If archived is empty, there is no archive. Its error is
+// journalfile.ErrOther if the directory has segments of two journals: they would be read as one.
 func OpenSegments(archived string, segments fs.Dir) (d Segments, err error) {
 	d = Segments{FS: segments, Live: segments, Path: archived}
+	if err := journalfile.CheckOne(segments); errors.Is(err, journalfile.ErrOther) {
+		return d, fmt.Errorf("%w in %s: move the one away that does not belong there, and bring the right one back", err, segments)
+	}
 	if archived == "" {
 		return d, nil
 	}
@@ -82,8 +93,15 @@ func OpenSegments(archived string, segments fs.Dir) (d Segments, err error) {
 	if err != nil {
 		return d, fmt.Errorf("journal.archive: %w", err)
 	}
-	if d.Archive, err = archive.New(segments, kept); err == nil {
-		d.FS = d.Archive
+	if d.Archive, err = archive.New(segments, kept); err != nil {
+		return d, err
 	}
-	return d, err
+	if id, err := journalfile.ID(segments); err == nil && id != 0 {
+		if err := d.checkForeign(); errors.Is(err, journalfile.ErrOther) {
+			d.Foreign = err
+			return d, nil
+		}
+	}
+	d.FS = d.Archive
+	return d, nil
 }

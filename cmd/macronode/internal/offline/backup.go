@@ -149,6 +149,9 @@ func evidence(cfg *config.Config) (from datadir.Segments, known datadir.Evidence
 	if from, err = datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, datadir.Journal))); err != nil {
 		return from, known, exit.Unable(err)
 	}
+	if from.Foreign != nil {
+		return from, known, exit.Unable(from.Foreign)
+	}
 	if known, err = datadir.ReadEvidence(cfg.Data, from, func(error) {}); err != nil {
 		return from, known, exit.Unable(err)
 	}

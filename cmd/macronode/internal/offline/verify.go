@@ -39,6 +39,9 @@ func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
 	journal, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(dir))
+	if err == nil {
+		err = journal.Foreign
+	}
 	if err != nil {
 		return nil, exit.Unable(err)
 	}

@@ -40,6 +40,9 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	if s.segments, err = datadir.OpenSegments(s.start.Archive, live); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
+	if s.segments.Foreign != nil {
+		s.log.Error("journal.archive is not read: receipts of older frames cannot be read", "err", s.segments.Foreign)
+	}
 	if err := errors.Join(s.checkNotEmptied(), s.checkNotLost(), s.checkNoBackup(), s.checkFirstKey()); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}

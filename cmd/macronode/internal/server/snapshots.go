@@ -51,7 +51,7 @@ func (k snapshotKeeper) archive(ctx context.Context) {
 		return
 	}
 	names, err := recovery.Unneeded(segments.Live, fs.Dir(k.store.snapshotsDir()))
-	if err == nil && len(names) > 0 {
+	if err == nil {
 		err = segments.CheckArchive()
 	}
 	if err == nil {
