@@ -24,7 +24,7 @@ func rooms() []Mutant {
 		one("what a tenant replaces takes room from others", "a tenant without room replaces its own objects", counts, "needed > 0 && !p.givesBack(m, d)", "needed > 0", names, objects),
 		one("a tenant fills the lanes of exports", leaves, "core/export/decide.go", "event.ExportLanes, p.limits.TenantLanes,", "event.ExportLanes, p.limits.Lanes,", exported, "./core/export TestLanes$"),
 		one("a tenant fills the quarantine of exports", leaves, "core/export/decide.go", "event.ExportQuarantine, p.limits.TenantRows,", "event.ExportQuarantine, p.limits.Rows,", exported, "./core/export TestLanes$"),
-		alone("one node has a sink and a tenant with too many streams", one("a tenant without room keeps lanes from others", "a full tenant stops no other", "cmd/macronode/internal/server/exporter.go", "if reply.Shortage.Limit == event.ExportTenantLanes {", "if false {", "./cmd/macronode/internal/cli TestFullTenantStopsNoOther$")),
+		alone("one node has a sink and a tenant with too many streams", one("a tenant without room keeps lanes from others", "a full tenant stops no other", "cmd/macronode/internal/server/exporter_room.go", "if reply.Shortage.Limit == event.ExportTenantLanes {", "if false {", "./cmd/macronode/internal/cli TestFullTenantStopsNoOther$")),
 		alone("one test has tenants with uploads", one("an upload that has ended is counted for its tenant", "what has ended leaves room", "adapters/objectstore/upload_end.go", "if s.tenants[u.tenant]--; s.tenants[u.tenant] == 0 {", "if s.tenants[u.tenant] == 0 {", uploads)),
 	}
 }
