@@ -34,7 +34,7 @@ type Config struct {
 	Proof     func() (Proof, bool)                    // the current certificate; nil or false: none
 	Turn      func() uint64                           // bytes of one turn in the fair queue, under the applied configuration
 	Storage   func() Storage                          // the copies of objects
-	Scrub     func()                                  // begins to read all copies
+	Scrub     func() (number uint64)                  // requests a scrub: all copies are read after that
 	Repair    func()                                  // begins to look for missing copies, and restores them
 	Rebalance func()                                  // begins to move copies to the providers where new objects would have them
 	Exports   ExportsConfig                           // the delivery to sinks
@@ -113,7 +113,7 @@ func New(c Config) *API {
 		"/drain":            {http.MethodPost, operate, a.drain},
 		"/clock/accept":     {http.MethodPost, operate, a.accept},
 		"/storage":          {http.MethodGet, operate, a.storage},
-		"/storage/scrub":    {http.MethodPost, operate, a.beginStorage(c.Scrub)},
+		"/storage/scrub":    {http.MethodPost, operate, a.requestScrub},
 		"/storage/repair":   {http.MethodPost, operate, a.beginStorage(c.Repair)},
 
 		"/storage/rebalance": {http.MethodPost, operate, a.beginStorage(c.Rebalance)},

@@ -14,6 +14,8 @@ type Storage struct {
 	Providers  []Provider `json:"providers"`
 	Inventory  Inventory  `json:"inventory"`
 	Scrub      Scrub      `json:"scrub"`
+	Scrubs     []Scrub    `json:"ended_scrubs,omitzero"`    // the results of the last scrubs, the oldest first
+	Requested  uint64     `json:"requested_scrub,omitzero"` // in the answer to a request for a scrub: the number of the one that reads all copies after it
 	Rebalance  Rebalance  `json:"rebalance"`
 
 	Lost      []LostObject `json:"lost_objects"`       // those of which the node keeps the addresses, the oldest finding first
@@ -72,23 +74,45 @@ type Inventory struct {
 // Scrub is the progress of the running scrub, or the outcome of the last one.
 type Scrub struct {
 	Running     bool      `json:"running"`
-	Number      uint64    `json:"finished"`         // since the start
+	Number      uint64    `json:"finished"`         // since the start; of one of ended_scrubs, its number
 	Failure     string    `json:"failure,omitzero"` // why the last one did not read all copies
 	Done        uint64    `json:"done_bytes"`
 	Total       uint64    `json:"total_bytes"`
 	Damaged     uint64    `json:"damaged_copies"`
-	Unread      uint64    `json:"unread_copies"` // of providers that have failed, or without permission
+	Before      uint64    `json:"damaged_before,omitzero"` // damaged copies that the scrub before has found since this one was requested
+	Unread      uint64    `json:"unread_copies"`           // of providers that have failed, without permission, or while the node had too many open files
 	UnreadBytes uint64    `json:"unread_bytes"`
+	Unrestored  string    `json:"unrestored,omitzero"` // why the last copy could not be restored that was found damaged since it began; empty: each was, or its repair waits or runs
 	Ended       time.Time `json:"ended,omitzero"`
 
-	ByProvider []ScrubOfProvider `json:"-"` // of the last scrub that has ended
+	ByProvider []ScrubOfProvider `json:"by_provider,omitzero"` // of one of ended_scrubs that has read all copies, in the order of the providers
 }
 
 // ScrubOfProvider is what a scrub found in a provider.
 type ScrubOfProvider struct {
-	Damaged     uint64
-	Unread      uint64
-	UnreadBytes uint64
+	Damaged     uint64 `json:"damaged_copies"`
+	Unread      uint64 `json:"unread_copies"`
+	UnreadBytes uint64 `json:"unread_bytes"`
+}
+
+// SetFound sets what a scrub has found in the providers.
+func (s *Storage) SetFound(all []ScrubOfProvider) {
+	for i, found := range all[:min(len(all), len(s.Providers))] {
+		p := &s.Providers[i]
+		p.Damaged, p.Unread, p.UnreadBytes = found.Damaged, found.Unread, found.UnreadBytes
+	}
+}
+
+// ShowScrub shows the result of the scrub with a number instead of the last one. It returns false if the result is not kept.
+func (s *Storage) ShowScrub(number uint64) (ok bool) {
+	for _, ended := range s.Scrubs {
+		if ended.Number == number {
+			s.Scrub = ended
+			s.SetFound(ended.ByProvider)
+			return true
+		}
+	}
+	return false
 }
 
 // Rebalance is the progress of the running rebalance, or the outcome of the last one.
@@ -104,6 +128,13 @@ type Rebalance struct {
 }
 
 func (a *API) storage(w http.ResponseWriter, _ *http.Request) { a.say(w, http.StatusOK, a.Storage()) }
+
+// requestScrub requests a scrub, and answers with the state before, and the number of the scrub.
+func (a *API) requestScrub(w http.ResponseWriter, _ *http.Request) {
+	is := a.Storage()
+	is.Requested = a.Scrub()
+	a.say(w, http.StatusAccepted, is)
+}
 
 // beginStorage begins work on the copies of objects, and answers with the state before.
 func (a *API) beginStorage(begin func()) http.HandlerFunc {

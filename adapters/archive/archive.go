@@ -219,19 +219,22 @@ var (
 	errTaken = errors.New("archive: another file of that name is kept already, and whole: neither is touched")
 )
 
-// same returns why a kept file differs from the live one.
+// same returns why a kept file differs from the live one. If its name is taken, it may go on behind what the live one has: bytes that were not
+// synced to the live file, and were copied, are lost there with the power. A journal has such bytes again in the next segment.
 func (a *Archive) same(live fs.File, size int64, name, as string, step func() error) (kept int64, err error) {
 	f, err := a.open(name, as)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
+	isNew := as != name+suffix
 	switch f.alone = true; {
 	case f.torn:
 		return 0, errOther
-	case f.size != size:
+	case f.size < size, f.size > size && isNew:
 		return 0, errTaken
 	}
+	has, ended := false, false // the live file has bytes, and only zeros from there on
 	one, two := make([]byte, block), make([]byte, block)
 	for off := int64(0); off < size; off += block {
 		n := min(block, size-off)
@@ -241,15 +244,21 @@ func (a *Archive) same(live fs.File, size int64, name, as string, step func() er
 		if _, err := f.ReadAt(two[:n], off); err != nil && !errors.Is(err, io.EOF) {
 			return 0, err
 		}
+		written := len(bytes.TrimRight(one[:n], "\x00"))
+		isEqual := bytes.Equal(one[:n], two[:n])
 		switch {
 		case f.torn:
 			return 0, errOther
-		case !bytes.Equal(one[:n], two[:n]):
+		case !isEqual && isNew, ended && written > 0, !bytes.Equal(one[:written], two[:written]):
 			return 0, errTaken
 		}
+		has, ended = has || written > 0, ended || !isEqual
 		if err := step(); err != nil {
 			return 0, err
 		}
+	}
+	if !has && (ended || f.size > size) {
+		return 0, errTaken
 	}
 	return f.packed, nil
 }

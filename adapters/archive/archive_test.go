@@ -245,6 +245,40 @@ func TestFailedMoveKeepsLiveFile(t *testing.T) {
 	}
 }
 
+// TestKeptFileGoesOn: a kept file is that of a live one that has lost what was not synced: its end is missing, or zeros. It is not if the live one
+// has something else, or nothing, or more.
+func TestKeptFileGoesOn(t *testing.T) {
+	whole := text(3 << 20)
+	for what, c := range map[string]struct {
+		live []byte
+		is   bool
+	}{
+		"cut":               {whole[:2<<20+7], true},
+		"zeros at its end":  {append(bytes.Clone(whole[:1<<20+7]), make([]byte, 2<<20-7)...), true},
+		"zeros in a middle": {append(append(bytes.Clone(whole[:1<<20]), make([]byte, 1<<20)...), whole[2<<20:]...), false},
+		"another byte":      {append(bytes.Clone(whole[:100]), 'x'+whole[100]), false},
+		"more":              {append(bytes.Clone(whole), 'x'), false},
+		"nothing":           {nil, false},
+		"zeros alone":       {make([]byte, 1<<20), false},
+	} {
+		live, kept := world.NewDisk(), world.NewDisk()
+		put(t, live, "00000001.seg", whole)
+		must(t, over(t, live, kept).Move([]string{"00000001.seg"}, nil, quiet))
+		put(t, live, "00000001.seg", c.live)
+		a := over(t, live, kept)
+		err := a.Move([]string{"00000001.seg"}, nil, quiet)
+		if c.is != (err == nil) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if isThere := names(t, live) != ""; isThere == c.is {
+			t.Errorf("%s: the live file is there: %v", what, isThere)
+		}
+		if c.is && !bytes.Equal(read(t, a, "00000001.seg"), whole) {
+			t.Errorf("%s: the kept file is another", what)
+		}
+	}
+}
+
 // TestCopyIsVerified: a copy that differs, because the disk lost a write or because it existed
 // before, is made again, or the live file stays.
 func TestCopyIsVerified(t *testing.T) {

@@ -27,6 +27,7 @@ var (
 	ErrFork  = errors.New("backup: the backup is of another journal, or this journal has lost frames that the backup has")
 	ErrHeir  = errors.New("backup: the backup is of the journal from which this one was restored")
 	ErrCopy  = errors.New("backup: the backup is damaged")
+	ErrPast  = errors.New("backup: the frames that the backup lacks may be of another past, and are not added")
 	ErrTaken = errors.New("backup: the target directory already has a journal")
 )
 
@@ -67,9 +68,10 @@ const slice = 4 << 20 // bytes per write and sync
 
 // Bounds are the limits of a copy.
 type Bounds struct {
-	Upto     types.LSN // the last durable frame; 0: the end of a journal that is not being written
-	Evidence types.LSN // frames up to this one were durable, as recorded outside of the segments
-	Heir     bool      // the copy may be of the journal that this one was restored from; then it becomes a copy of this one
+	Upto     types.LSN           // the last durable frame; 0: the end of a journal that is not being written
+	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
+	Proofs   []journalfile.Proof // in ascending order; frames of segments that contradict them are not copied
+	Heir     bool                // the copy may be of the journal that this one was restored from; then it becomes a copy of this one
 	// Before, if not nil, is called when the copy is known to belong to this journal, before it
 	// is extended. It returns the frame to copy up to, instead of Upto, after everything that the
 	// frames refer to was copied.
@@ -78,8 +80,10 @@ type Bounds struct {
 
 // Copy brings the copy in to up to date with the journal in from. Frames that the copy has are
 // not read again, except the last one. ErrFork reports that the journal does not have that frame,
-// ErrHeir that the copy belongs to another journal. Copy may run beside the journal's writer;
-// only one process may write the copy. Tell is called with the progress.
+// ErrHeir that the copy belongs to another journal, ErrPast that a proof has another root for a later
+// frame. If the error is another journalfile.Damage, the copy is valid, and ends before the first
+// damage behind its old end. Copy may run beside the journal's writer; only one process may write the
+// copy. Tell is called with the progress.
 func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Done, err error) {
 	first := types.LSN(1)
 	if b.Upto == 0 && b.Before == nil {
@@ -92,7 +96,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 	if err != nil {
 		return d, err
 	}
-	c := copying{ctx: ctx, tell: tell, evidence: b.Evidence}
+	c := copying{ctx: ctx, tell: tell, evidence: b.Evidence, proofs: b.Proofs}
 	if err := c.open(to, id); err != nil {
 		return d, err
 	}
@@ -111,13 +115,17 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 	if b.Upto > 0 && c.done.LSN > b.Upto {
 		return c.done, fmt.Errorf("%w: the copy has frames to %v, the journal to %v", ErrFork, c.done.LSN, b.Upto)
 	}
-	if err := c.run(from, b.Upto); err != nil {
-		return c.done, err
+	damage := c.run(from, b.Upto)
+	if damage != nil && (!errors.Is(damage, journalfile.ErrDamaged) || errors.Is(damage, ErrPast)) {
+		return c.done, damage
 	}
 	if c.done.LSN > 0 {
 		if err := c.done.Write(to, CutName); err != nil {
 			return c.done, err
 		}
+	}
+	if damage != nil {
+		return c.done, damage
 	}
 	if c.done.LSN < b.Upto {
 		return c.done, fmt.Errorf("%w: it has frames to %v, the copy ends at %v", ErrFork, b.Upto, c.done.LSN)
@@ -158,6 +166,7 @@ type copying struct {
 	size  int
 
 	evidence types.LSN // as in Bounds
+	proofs   []journalfile.Proof
 }
 
 // open reads the end of the copy.
@@ -190,7 +199,7 @@ func (c *copying) at(s *record.Sealed) {
 	c.done.Cut = Cut{Journal: s.Journal, LSN: s.LSN, Root: s.Root, At: h.At}
 }
 
-// run copies the missing frames.
+// run copies the missing frames. If it returns damage, those before it are copied.
 func (c *copying) run(from fs.FS, upto types.LSN) error {
 	behind := journalfile.From{LSN: c.done.LSN, Root: c.done.Root, Journal: c.done.Journal}
 	if c.done.LSN == 0 {
@@ -200,21 +209,30 @@ func (c *copying) run(from fs.FS, upto types.LSN) error {
 	if err != nil {
 		return err
 	}
-	_, err = journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Upto: upto, Each: func(all []record.Sealed) error {
-		for _, s := range all {
-			if err := c.take(s); err != nil {
-				return err
-			}
-		}
-		return c.ctx.Err()
-	}}.Scan(from)
-	if errors.Is(err, journalfile.ErrApart) {
-		err = errors.Join(ErrFork, err)
-	}
+	latest, older, err := journalfile.Reached(from, c.proofs)
 	if err != nil {
 		return err
 	}
-	return c.flush()
+	r := journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Proof: latest, Older: older, Upto: upto, Each: c.takeAll}
+	err = c.scan(r, from)
+	if latest.IsAgainst(err) {
+		return fmt.Errorf("%w: %w", ErrPast, err)
+	}
+	if err == nil || errors.Is(err, journalfile.ErrDamaged) {
+		if failed := c.flush(); failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+func (c *copying) takeAll(all []record.Sealed) error {
+	for _, s := range all {
+		if err := c.take(s); err != nil {
+			return err
+		}
+	}
+	return c.ctx.Err()
 }
 
 func (c *copying) take(s record.Sealed) error {
@@ -268,11 +286,12 @@ func (c *copying) flush() error {
 
 // As is the identity of a restored journal.
 type As struct {
-	Journal  types.JournalID // random and unique
-	At       types.Time      // now; the node's time continues from there, or from the copy's end if that is later
-	KeepKeys bool            // the API keys of the copy stay valid
-	Evidence types.LSN       // frames up to this one were durable, as recorded outside of the segments
-	Upto     types.LSN       // the last frame of the copy to take, which is before its first damage; 0: all
+	Journal  types.JournalID     // random and unique
+	At       types.Time          // now; the node's time continues from there, or from the copy's end if that is later
+	KeepKeys bool                // the API keys of the copy stay valid
+	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
+	Upto     types.LSN           // the last frame of the copy to take, which is before its first damage; 0: all
+	Proofs   []journalfile.Proof // as in Bounds
 }
 
 // Restore makes a journal from a copy in to, which must be empty. The journal has the frames of
@@ -289,7 +308,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	if err != nil {
 		return d, err
 	}
-	c := copying{ctx: ctx, tell: tell, evidence: as.Evidence}
+	c := copying{ctx: ctx, tell: tell, evidence: as.Evidence, proofs: as.Proofs}
 	if err := c.open(to, id); err != nil {
 		return d, err
 	}

@@ -97,7 +97,7 @@ func (b *Bucket) end() { <-b.slots }
 func (b *Bucket) credentials(context.Context) (aws.Credentials, error) {
 	text, err := os.ReadFile(b.CredentialsFile)
 	if err != nil {
-		return aws.Credentials{}, secretError(err.Error())
+		return aws.Credentials{}, unreadable(err)
 	}
 	lines := strings.Fields(string(text))
 	if len(lines) != 2 || len(text) > maxSecretFile || len(strings.Split(strings.TrimSpace(string(text)), "\n")) != 2 {
@@ -110,6 +110,14 @@ func (b *Bucket) credentials(context.Context) (aws.Credentials, error) {
 type secretError string
 
 func (e secretError) Error() string { return "credentials: " + string(e) }
+
+// unreadable returns why a file of the credentials cannot be read. If the node has too many open files, the error says so.
+func unreadable(err error) error {
+	if provider.IsShortage(err) {
+		return err
+	}
+	return secretError(err.Error())
+}
 
 // key returns the key of a file.
 func (b *Bucket) key(name string) *string {

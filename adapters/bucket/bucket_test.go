@@ -265,6 +265,31 @@ func TestUnsuitableServer(t *testing.T) {
 	}
 }
 
+// TestTooManyOpenFilesAreReported: if the node has too many open files to read the credentials, the error says so: the bucket has not failed.
+func TestTooManyOpenFilesAreReported(t *testing.T) {
+	_, h := newServer(t)
+	b := bucketOf(t, h.URL, "p")
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 0
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Stat("a")
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(err, syscall.EMFILE) || !provider.IsShortage(err) {
+		t.Errorf("%v", err)
+	}
+	if _, err := b.Stat("a"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("later: %v", err)
+	}
+}
+
 // TestSecretIsReadAgain: the file with the secret may be replaced, and an unreadable one is reported.
 func TestSecretIsReadAgain(t *testing.T) {
 	_, h := newServer(t)

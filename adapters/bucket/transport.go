@@ -31,7 +31,7 @@ func (b *Bucket) transport() http.RoundTripper {
 func (b *Bucket) dialTLS(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 	text, err := os.ReadFile(b.CAFile)
 	if err != nil {
-		return nil, secretError(err.Error())
+		return nil, unreadable(err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {

@@ -92,6 +92,7 @@ func TestErrorsNameKeyAndLayer(t *testing.T) {
 		{yaml: "data: 5", want: `data (file node.yaml) is 5: must be the path of a directory`},
 		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: must be a section, valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, s3, tls`},
 		{yaml: "listen:\n  http: a\n  http: b", want: `file node.yaml has the key http twice, in lines 2 and 3: once is allowed`},
+		{yaml: "\n", want: `file node.yaml is empty: a file with no keys, for the defaults, has {} or a comment`},
 		{yaml: "a: 1\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "---\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "a: 1\n...\nb: 1", want: `file node.yaml has more than one document: one is allowed`},

@@ -25,19 +25,19 @@ type Sink struct {
 	Kind       string   `key:"kind" one:"file http webhook cloudevents postgres nats kafka" need:"yes" doc:"file: lines of JSON in a directory. http: PUT {url}/slices/{tenant}/{dimension}/{seq} and {url}/movements/{tenant}/{seq}. webhook: POST with a signature of Standard Webhooks. cloudevents: POST of structured CloudEvents 1.0. postgres: rows of the table macronode_items. nats: structured CloudEvents in a stream of NATS JetStream, with the subjects {subject}.{journal}.usage.{tenant}.{dimension}.{seq} and {subject}.{journal}.wallet.{tenant}.{seq}. kafka: structured CloudEvents in a topic of Kafka, with the keys usage/{tenant}/{dimension} and wallet/{tenant}."`
 	URL        string   `key:"url" form:"url" either:"receiver" doc:"URL of the receiver, for the kinds http, webhook and cloudevents. Redirects are not followed."`
 	Dir        string   `key:"dir" form:"directory" either:"receiver" doc:"Directory of the files, for kind file. A relative path begins in the data directory."`
-	Database   string   `key:"database" form:"database" either:"receiver" doc:"Database of PostgreSQL, for kind postgres. Options of the connection, such as sslmode=verify-full, follow a question mark."`
+	Database   string   `key:"database" form:"database" either:"receiver" doc:"Database of PostgreSQL, for kind postgres. Options of the connection, such as sslmode=verify-full, follow a question mark. The files that they name are read for each connection, so they can be replaced while the node runs. password and sslpassword are rejected: use secret_file."`
 	Servers    []string `key:"servers" form:"server" most:"8" takes:"servers" either:"receiver" doc:"Servers of one cluster, for the kinds nats (nats://) and kafka (kafka://). With tls:// a connection is used only with TLS."`
 	Stream     string   `key:"stream" form:"label" doc:"Stream of JetStream, for kind nats. Its subjects must include {subject}.>, and it must acknowledge messages."`
 	Subject    string   `key:"subject" form:"subject" doc:"First tokens of the subjects, for kind nats. Default: macronode."`
 	Topic      string   `key:"topic" form:"topic" doc:"Topic, for kind kafka. It must exist, with at most 1024 partitions."`
 	SASL       string   `key:"sasl" default:"scram-sha-512" one:"scram-sha-512 scram-sha-256 plain" doc:"How the user of secret_file is authenticated, for kind kafka. plain requires servers with tls://, because it sends the password as it is."`
-	CAFile     string   `key:"ca_file" form:"file" doc:"File with the certificates (PEM) of the authorities that sign those of the servers, for the kinds nats and kafka. If it is set, TLS is required. Default: the authorities of the system."`
+	CAFile     string   `key:"ca_file" form:"file" doc:"File with the certificates (PEM) of the authorities that sign those of the servers, for the kinds nats and kafka. If it is set, TLS is required. It is read for each connection, so it can be replaced while the node runs. Default: the authorities of the system."`
 	SecretFile string   `key:"secret_file" form:"file" doc:"File with the secret. For kind webhook: one or two lines of whsec_ and base64, the new secret first; each request has a signature of each. For kinds http and cloudevents: a bearer token. For kind postgres: the password. For kind nats: one line with a token, two lines with a user and a password, or a file of credentials of NATS. For kind kafka: two lines with a user and a password. It is read for each request or connection, so it can be replaced while the node runs."`
 	From       string   `key:"from" default:"start" one:"start now" doc:"Where a sink begins that is seen for the first time: at the first item of each stream, or with the items after this start. The node records this once; another value later has no effect until macronode exports remove."`
 	Streams    []string `key:"streams" one:"usage wallet" most:"2" takes:"streams" doc:"What the sink gets: usage for sealed slices, wallet for movements of money. Default: usage."`
 	Tenants    []string `key:"tenants" form:"tenant" most:"256" takes:"tenants" doc:"Tenants with items for this sink. Default: all tenants."`
 	Weights    []Share  `key:"weights" most:"64" takes:"weights" doc:"Shares of tenants while several have items. Default: each has weight 1."`
-	Inflight   int      `key:"inflight" default:"4" min:"1" max:"64" doc:"Items that are delivered at the same time, each of another stream, and connections to the receiver."`
+	Inflight   int      `key:"inflight" default:"4" min:"1" max:"64" doc:"Items that are delivered at the same time, each of another stream, and connections to the receiver. A tenant leaves room for others: with weight 1 it gets another one only while it has fewer than are left, so half of them alone. If tenants has one tenant, that gets all."`
 }
 
 // A Share is the weight of a tenant.
@@ -61,6 +61,17 @@ func (s *Sink) complete() {
 
 // hasServers reports whether the kind of s has servers instead of a URL.
 func (s *Sink) hasServers() bool { return s.Kind == "nats" || s.Kind == "kafka" }
+
+// secretOption returns the option of the database that is a secret, if there is one.
+func (s *Sink) secretOption() (name string, has bool) {
+	_, query, _ := strings.Cut(s.Database, "?")
+	for option := range strings.SplitSeq(query, "&") {
+		if name, _, _ = strings.Cut(option, "="); name == "password" || name == "sslpassword" {
+			return name, true
+		}
+	}
+	return "", false
+}
 
 // schemes checks the servers of s. All connections of kind kafka use TLS, or none does: the brokers of a cluster name each other
 // without a scheme.
@@ -114,6 +125,9 @@ func (c *Config) sink(at int, refuse refuser) {
 	}
 	if s.hasServers() {
 		s.schemes(refuse)
+	}
+	if name, has := s.secretOption(); has {
+		refuse(".database", "has the option %s: a secret must not be in the configuration. Put a password into secret_file; a key of sslkey must not be encrypted", name)
 	}
 	for i := range at {
 		other := &c.Exports.Sinks[i]

@@ -28,11 +28,13 @@ func TestSinksOfExports(t *testing.T) {
 		"exports.sinks[1].dir (flag) is /data/out, which is the directory of sink a":             file + `,{"name":"x","kind":"file","dir":"/data/out"}`,
 		"exports.sinks[0] (flag) has 2 of url, dir, database, servers: set exactly one":          `{"name":"a","kind":"file","dir":"out","url":"http://127.0.0.1:9"}`,
 		"exports.sinks[0] (flag) has kind postgres and no database":                              `{"name":"a","kind":"postgres","dir":"out"}`,
-		"exports.sinks[0].database (flag) is \"postgres://u:secret@h/d\": must be a URL":         `{"name":"a","kind":"postgres","database":"postgres://u:secret@h/d"}`,
+		"exports.sinks[0].database (flag) is \"postgres://u:***@h/d\": must be a URL":            `{"name":"a","kind":"postgres","database":"postgres://u:hid/den:hidden@hidden@h/d"}`,
+		"exports.sinks[0].database (flag) has the option password: a secret must not be":         `{"name":"a","kind":"postgres","database":"postgres://u@h/d?sslmode=require&password=hidden"}`,
+		"exports.sinks[0].database (flag) has the option sslpassword: a secret must not be":      `{"name":"a","kind":"postgres","database":"postgres://u@h/d?sslpassword=hidden"}`,
 		"exports.sinks[0] (flag) has kind nats and no servers":                                   `{"name":"a","kind":"nats","url":"http://127.0.0.1:9"}`,
 		"exports.sinks[0] (flag) has kind nats and no stream":                                    `{"name":"a","kind":"nats","servers":["nats://127.0.0.1:9"]}`,
 		"exports.sinks[0] (flag) has kind http, and stream or subject":                           `{"name":"a","kind":"http","url":"http://127.0.0.1:9","subject":"x"}`,
-		"exports.sinks[0].servers[0] (flag) is \"nats://user:secret@h\": must be a URL":          `{"name":"a","kind":"nats","servers":["nats://user:secret@h"],"stream":"x"}`,
+		"exports.sinks[0].servers[0] (flag) is \"nats://user:***@h\": must be a URL":             `{"name":"a","kind":"nats","servers":["nats://user:hidden@h"],"stream":"x"}`,
 		"exports.sinks[0].subject (flag) is \"a..b\": must be at most 64":                        `{"name":"a","kind":"nats","servers":["nats://h"],"stream":"x","subject":"a..b"}`,
 		"exports.sinks[1].subject (flag) is macronode, which sink a has in the same stream":      `{"name":"a","kind":"nats","servers":["nats://h"],"stream":"x"},{"name":"b","kind":"nats","servers":["nats://h"],"stream":"x","subject":"macronode"}`,
 		"exports.sinks[0].kind (flag) is \"rabbit\": must be":                                    `{"name":"a","kind":"rabbit","url":"http://127.0.0.1:9"}`,
@@ -57,7 +59,7 @@ func TestSinksOfExports(t *testing.T) {
 		"exports.sinks[0].inflight (flag) is 0: must be":                                         `{"name":"a","kind":"file","dir":"out","inflight":0}`,
 		"exports.sinks[0].url (flag) is \"http://user@host/\": must be a URL":                    `{"name":"a","kind":"http","url":"http://user@host/"}`,
 	} {
-		if _, err := load(text); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "(flag )", "(flag)"), want) {
+		if _, err := load(text); err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "(flag )", "(flag)"), want) || strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

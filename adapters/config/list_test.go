@@ -167,7 +167,7 @@ func TestListErrorsNameThePlace(t *testing.T) {
 		{"upstreams: {a: {url: 'http://a', urls: ['http://b']}}", `upstreams.a (file node.yaml) has 2 of url, urls: set exactly one`},
 		{"upstreams: {a: {urls: []}}", `upstreams.a.urls (file node.yaml) is empty: must be a list of at most 16 endpoints`},
 		{"upstreams: {a: {urls: ['http://a', 'http://a']}}", `upstreams.a.urls[1] (file node.yaml) is "http://a" again: once is allowed`},
-		{"upstreams: {a: {url: 'http://u:p@a'}}", `upstreams.a.url (file node.yaml) is "http://u:p@a": must be a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"upstreams: {a: {url: 'http://u:p@a'}}", `upstreams.a.url (file node.yaml) is "http://u:***@a": must be a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
 		{"upstreams: {a: {url: 'http://a:0'}}", `upstreams.a.url (file node.yaml) is "http://a:0": must be a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
 		{"upstreams: {a: {url: 'http://a:'}}", `upstreams.a.url (file node.yaml) is "http://a:": must be a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
 		{"upstreams: {a: {url: 'http://a/b/'}}", `upstreams.a.url (file node.yaml) is "http://a/b/": must be a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},

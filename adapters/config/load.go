@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -180,12 +181,16 @@ func (l *layers) set(path, layer string, value any) {
 	l.from[path] = layer
 }
 
+// password is that of a URL.
+var password = regexp.MustCompile(`(://[^/@]*?:).*@`)
+
+// shown returns how an error shows a value: it may go to a log, so the password of a URL is left out.
 func shown(value any) string {
 	switch v := value.(type) {
 	case nil:
 		return "empty"
 	case string:
-		return fmt.Sprintf("%q", v)
+		return fmt.Sprintf("%q", password.ReplaceAllString(v, "${1}***@"))
 	case []any:
 		return "a list"
 	case map[string]any, map[any]any:
@@ -307,12 +312,19 @@ func (l *layers) nearVariable(name string) string {
 	return l.near(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "__", ".")))
 }
 
-// oneDocument rejects a second document, which would be ignored.
+// oneDocument rejects a second document, which would be ignored, and a file without a byte: it is what a full disk leaves of an edit, and
+// a reload of it would remove all routes.
 type oneDocument struct{ koanf.Parser }
 
-var errDocuments = errors.New("has more than one document: one is allowed")
+var (
+	errDocuments = errors.New("has more than one document: one is allowed")
+	errEmpty     = errors.New("is empty: a file with no keys, for the defaults, has {} or a comment")
+)
 
 func (p oneDocument) Unmarshal(b []byte) (map[string]any, error) {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, errEmpty
+	}
 	begun := false
 	for line := range strings.Lines(string(b)) {
 		line = strings.TrimRight(line, " \t\r\n")
@@ -333,7 +345,7 @@ var twice = regexp.MustCompile(`line (\d+): mapping key "(.*)" already defined a
 func unread(err error) error {
 	var path *os.PathError
 	switch found := twice.FindStringSubmatch(err.Error()); {
-	case errors.Is(err, errDocuments):
+	case errors.Is(err, errDocuments), errors.Is(err, errEmpty):
 		return err
 	case errors.As(err, &path):
 		return fmt.Errorf("cannot be read: %w", path.Err)

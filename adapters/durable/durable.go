@@ -46,22 +46,10 @@ func (m Mark) Write(to fs.FS, name string) error {
 func WriteUnknown(to fs.FS, name string) error { return replace(to, name, "unknown\n") }
 
 func replace(to fs.FS, name, text string) error {
-	part := name + ".new"
-	if err := to.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := fs.Replace(to, name, text); err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	f, err := to.Create(part)
-	if err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
-	_, err = f.WriteAt([]byte(text), 0)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
-	return errors.Join(to.Rename(part, name), to.SyncDir())
+	return nil
 }
 
 // Read returns the mark of a file, or the zero Mark if there is no file.

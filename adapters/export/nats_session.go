@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,15 +162,18 @@ func natsOptions(c *Config) (all []nats.Option, is *tls.Config, err error) {
 	return append(all, secret), is, nil
 }
 
+// authoritiesFile is the limit of a file of authorities, in bytes.
+const authoritiesFile = 1 << 20
+
 // tlsWith returns settings of TLS with the authorities of a file; empty: those of the system.
 func tlsWith(authorities string) (*tls.Config, error) {
 	is := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities == "" {
 		return is, nil
 	}
-	text, err := os.ReadFile(authorities)
+	text, err := readFile(authorities, authoritiesFile)
 	if err != nil {
-		return nil, fmt.Errorf("the file of authorities cannot be read: %w", plain(err))
+		return nil, fmt.Errorf("the file of authorities %w", err)
 	}
 	if is.RootCAs = x509.NewCertPool(); !is.RootCAs.AppendCertsFromPEM(text) {
 		return nil, errors.New("the file of authorities has no certificate")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,40 +26,28 @@ const (
 // postgres inserts items into the table macronode_items of a database, which it creates if it is missing. An item is one
 // statement, so it is there as a whole or not at all. The primary key makes a repeated item a duplicate.
 type postgres struct {
-	pool  *pgxpool.Pool
-	conns *databaseConns
-	made  atomic.Bool // the table exists
+	config  Config
+	conns   *databaseConns
+	opening sync.Mutex    // guards pool
+	pool    *pgxpool.Pool // nil: not made yet
+	made    atomic.Bool   // the table exists
 }
 
 func newPostgres(c Config) (*postgres, error) {
-	of, err := pgxpool.ParseConfig(c.URL)
-	if err != nil {
-		return nil, fmt.Errorf("export: sink %s: the URL of the database is invalid", c.Name) // the cause repeats the URL
+	if err := CheckDatabase(c.URL); err != nil {
+		return nil, fmt.Errorf("export: the database of sink %s %w", c.Name, err)
 	}
-	of.MaxConns, of.MinConns, of.MaxConnIdleTime = int32(c.Inflight), 0, idleTimeout
-	of.ConnConfig.ConnectTimeout = connectTimeout
-	conns := &databaseConns{open: map[*databaseConn]bool{}}
-	of.ConnConfig.DialFunc, of.ConnConfig.BuildFrontend, of.AfterRelease = conns.dial, limitedFrontend, lasts
-	of.ConnConfig.RuntimeParams["application_name"] = "macronode"
-	secret := secretFile(c.SecretFile)
-	of.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error {
-		password, err := secret.password()
-		if secret != "" && err == nil {
-			to.Password = password
-		}
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(context.Background(), of) // it connects when it is used
-	if err != nil {
-		return nil, fmt.Errorf("export: sink %s: %w", c.Name, err)
-	}
-	return &postgres{pool: pool, conns: conns}, nil
+	return &postgres{config: c, conns: &databaseConns{open: map[*databaseConn]bool{}}}, nil
 }
 
 // Close closes all connections. It does not wait for the server.
 func (p *postgres) Close() error {
 	p.conns.close()
-	p.pool.Close()
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if p.pool != nil {
+		p.pool.Close()
+	}
 	return nil
 }
 
@@ -66,11 +55,15 @@ func (p *postgres) Close() error {
 func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
-	if err := p.makeTable(ctx); err != nil {
+	pool, err := p.open()
+	if err != nil {
+		return databaseResult(err)
+	}
+	if err := p.makeTable(ctx, pool); err != nil {
 		return p.result(err)
 	}
 	// The time of an item has milliseconds, and the database keeps microseconds.
-	inserted, err := p.pool.Exec(ctx, insertItem, item.Source, item.ID, item.Stream, item.Tenant, item.Dimension, int64(item.Seq), item.Time.UTC().Truncate(time.Microsecond), string(item.Body))
+	inserted, err := pool.Exec(ctx, insertItem, item.Source, item.ID, item.Stream, item.Tenant, item.Dimension, int64(item.Seq), item.Time.UTC().Truncate(time.Microsecond), string(item.Body))
 	switch {
 	case err != nil:
 		return p.result(err)
@@ -78,7 +71,7 @@ func (p *postgres) Deliver(ctx context.Context, item *Item) Result {
 		return Result{Outcome: OK}
 	}
 	var same bool
-	switch err = p.pool.QueryRow(ctx, hasItem, item.Source, item.ID, string(item.Body)).Scan(&same); {
+	switch err = pool.QueryRow(ctx, hasItem, item.Source, item.ID, string(item.Body)).Scan(&same); {
 	case errors.Is(err, pgx.ErrNoRows):
 		return Result{Outcome: Permanent, Reason: "the table has another item with this seq"}
 	case err != nil:
@@ -98,16 +91,16 @@ func (p *postgres) result(err error) Result {
 }
 
 // makeTable creates the table, unless it exists. Only the creation needs a right to create.
-func (p *postgres) makeTable(ctx context.Context) error {
+func (p *postgres) makeTable(ctx context.Context, pool *pgxpool.Pool) error {
 	if p.made.Load() {
 		return nil
 	}
 	var exists bool
-	if err := p.pool.QueryRow(ctx, tableExists).Scan(&exists); err != nil {
+	if err := pool.QueryRow(ctx, tableExists).Scan(&exists); err != nil {
 		return err
 	}
 	if !exists {
-		if _, err := p.pool.Exec(ctx, createTable); err != nil {
+		if _, err := pool.Exec(ctx, createTable); err != nil {
 			return err
 		}
 	}
@@ -137,7 +130,7 @@ func databaseResult(err error) Result {
 		return retryable("cancelled")
 	case errors.Is(err, context.DeadlineExceeded), pgconn.Timeout(err):
 		return retryable("timed out")
-	case errors.Is(err, errPassword):
+	case errors.Is(err, errPassword), errors.As(err, new(databaseError)):
 		return retryable("%v", err)
 	}
 	return retryable("the connection failed: %v", rootCause(err))

@@ -20,8 +20,8 @@ import (
 const databaseBytes = 256 << 10
 
 // PostgresBytes is the memory of a connection to PostgreSQL: the client needs some times as much for many short reports as they have
-// bytes.
-const PostgresBytes = 16 * databaseBytes
+// bytes. It keeps the certificates of the files of its URL, too.
+const PostgresBytes = 16*databaseBytes + 2*databaseFile
 
 var (
 	errDatabaseBytes = fmt.Errorf("the server has sent more than %d bytes", databaseBytes)

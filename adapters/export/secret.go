@@ -26,16 +26,9 @@ var errKeys = fmt.Errorf("the secret file must have one or two lines with %s and
 
 // lines returns the lines that are not empty.
 func (f secretFile) lines() ([]string, error) {
-	is, err := os.Stat(string(f))
+	text, err := readFile(string(f), maxSecretFile)
 	if err != nil {
-		return nil, fmt.Errorf("the secret file cannot be read: %w", plain(err))
-	}
-	if !is.Mode().IsRegular() || is.Size() > maxSecretFile {
-		return nil, fmt.Errorf("the secret file must be a regular file of at most %d bytes", maxSecretFile)
-	}
-	text, err := os.ReadFile(string(f))
-	if err != nil {
-		return nil, fmt.Errorf("the secret file cannot be read: %w", plain(err))
+		return nil, fmt.Errorf("the secret file %w", err)
 	}
 	var all []string
 	for line := range strings.Lines(string(text)) {
@@ -44,6 +37,22 @@ func (f secretFile) lines() ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// readFile returns a file of at most limit bytes. A file that could not end, such as a pipe, is not read. Errors have no path.
+func readFile(path string, limit int64) ([]byte, error) {
+	is, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", plain(err))
+	}
+	if !is.Mode().IsRegular() || is.Size() > limit {
+		return nil, fmt.Errorf("must be a regular file of at most %d bytes", limit)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", plain(err))
+	}
+	return text, nil
 }
 
 // plain returns an error without the path.

@@ -6,6 +6,7 @@ package fs
 import (
 	"errors"
 	"io"
+	"os"
 )
 
 // FS is one directory without subdirectories. A missing name is os.ErrNotExist; a name that must
@@ -45,4 +46,25 @@ func ReadAll(fsys FS, name string) ([]byte, error) {
 		err = nil
 	}
 	return all, err
+}
+
+// Replace replaces a file of that name, or makes one. If it returns nil, the text survives a power loss; otherwise the file has this text or the
+// previous one.
+func Replace(fsys FS, name, text string) error {
+	part := name + ".new"
+	if err := fsys.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := fsys.Create(part)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(fsys.Rename(part, name), fsys.SyncDir())
 }

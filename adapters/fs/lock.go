@@ -96,19 +96,42 @@ func (h *Held) Check() error {
 // locking.
 func Holder(d Dir) (holder string) {
 	holder = named(d)
-	pid := 0
-	if n, _ := fmt.Sscanf(holder, "process %d,", &pid); n != 1 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	pid := pidOf(holder)
+	if pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 		return ""
 	}
-	f, err := os.OpenFile(string(d), os.O_RDONLY|syscall.O_DIRECTORY, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close() //nolint:errcheck // closing releases the lock
-	if err := again(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) }); !errors.Is(err, syscall.EWOULDBLOCK) {
+	if held, err := isHeld(d); err != nil || !held {
 		return ""
 	}
 	return holder
+}
+
+// HeldBy reports whether a process holds a directory. A holder that left no name may be any process. HeldBy tries the lock, so it is
+// only for a process that exists: see Holder.
+func HeldBy(d Dir, pid int) (bool, error) {
+	holder := pidOf(named(d))
+	held, err := isHeld(d)
+	return held && (holder == 0 || holder == pid), err
+}
+
+// isHeld reports whether a process holds a directory. For an instant, it locks a directory that none holds.
+func isHeld(d Dir) (bool, error) {
+	f, err := flock(d, syscall.LOCK_SH|syscall.LOCK_NB)
+	if err == nil {
+		return false, f.Close()
+	}
+	if errors.Is(err, ErrHeld) {
+		return true, nil
+	}
+	return false, err
+}
+
+// pidOf returns the process of a holder's name; 0: it has none.
+func pidOf(holder string) (pid int) {
+	if n, _ := fmt.Sscanf(holder, "process %d,", &pid); n != 1 {
+		return 0
+	}
+	return pid
 }
 
 // sign writes the name of this process to the directory.

@@ -65,17 +65,24 @@ func (g *accountPage) addAccounts(q pageRequest) (mark event.Watermark, err erro
 	if after != nil {
 		after = append(after, 1) // after all assets of that account, and before every other account
 	}
-	for !g.more {
-		got := 0
-		mark, err = g.k.Index.Accounts(g.k.key.Tenant, []byte(q.prefix), after, MaxPage, func(account, asset []byte) bool {
-			got++
-			g.addBalance(account, asset)
-			after = append(append(append(after[:0:0], account...), 0), asset...)
-			return !g.more
+	for read := 0; !g.more; {
+		got, rows := 0, q.limit
+		if read >= PartRows {
+			rows = read // an account can have many assets
+		}
+		err = g.k.readPage(rows, func() (err error) {
+			mark, err = g.k.Index.Accounts(g.k.key.Tenant, []byte(q.prefix), after, PartRows, func(account, asset []byte) bool {
+				got++
+				g.addBalance(account, asset)
+				after = append(append(append(after[:0:0], account...), 0), asset...)
+				return !g.more
+			})
+			return err
 		})
 		if err != nil || got == 0 {
 			return mark, err
 		}
+		read += got
 	}
 	return mark, nil
 }
@@ -89,7 +96,7 @@ func (g *accountPage) addBalance(account, asset []byte) {
 		g.end()
 		g.n++
 		g.last = append(g.last[:0], account...)
-		if g.open = types.Covers(&k.key.Accounts, account); g.open {
+		if g.open = k.mayList(account); g.open {
 			g.o.open()
 			g.o.text("account", string(account))
 			g.o.boolean("frozen", k.ReadModel.Frozen(k.key.Tenant, account))
@@ -100,6 +107,12 @@ func (g *accountPage) addBalance(account, asset []byte) {
 	if g.open && types.Covers(&k.key.Assets, asset) {
 		g.o.addBalance(asset, k.ReadModel.Balance(k.key.Tenant, account, asset))
 	}
+}
+
+// mayList reports whether lists of the key have an account. The name of a reserved account tells that its asset exists.
+func (k *call) mayList(account []byte) bool {
+	of, isReserved := types.ReservedAsset(account)
+	return types.Covers(&k.key.Accounts, account) && (!isReserved || types.Covers(&k.key.Assets, of))
 }
 
 // end ends the object of the current account.
@@ -133,25 +146,24 @@ func assets(k *call) error {
 	if err != nil {
 		return err
 	}
+	o := jsonObject{'{'}
+	if err := k.readPage(q.limit, func() error { return k.listAssets(&o, &q, seen) }); err != nil {
+		return err
+	}
+	return k.send(o)
+}
+
+func (k *call) listAssets(o *jsonObject, q *pageRequest, seen types.Seq) error {
 	list, mark, err := k.Index.Assets(k.key.Tenant, []byte(q.prefix), q.after, q.limit+1)
 	if err != nil {
 		return err
 	}
 	more := len(list) > q.limit
 	list = list[:min(len(list), q.limit)]
-	o := jsonObject{'{'}
 	o.list("assets")
 	for _, asset := range list {
 		if types.Covers(&k.key.Assets, asset) {
-			issued, burned, held := k.ReadModel.Supply(k.key.Tenant, asset)
-			left, _ := issued.Sub(burned)
-			o.open()
-			o.text("asset", string(asset))
-			o.amount("issued_minor", issued, false)
-			o.amount("burned_minor", burned, false)
-			o.amount("outstanding_minor", left, false)
-			o.amount("held_minor", held, false)
-			o.close('}')
+			k.addSupply(o, asset)
 		}
 	}
 	o.close(']')
@@ -159,5 +171,18 @@ func assets(k *call) error {
 		o.text("next_cursor", k.cursor(ofAssets, list[len(list)-1]))
 	}
 	o.asOf(seen, mark)
-	return k.send(o)
+	return nil
+}
+
+// addSupply adds the supply of an asset.
+func (k *call) addSupply(o *jsonObject, asset []byte) {
+	issued, burned, held := k.ReadModel.Supply(k.key.Tenant, asset)
+	left, _ := issued.Sub(burned)
+	o.open()
+	o.text("asset", string(asset))
+	o.amount("issued_minor", issued, false)
+	o.amount("burned_minor", burned, false)
+	o.amount("outstanding_minor", left, false)
+	o.amount("held_minor", held, false)
+	o.close('}')
 }

@@ -1,12 +1,15 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 
 	"macronode/core/event"
 	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // The parts of an API key: mk_, the ID in hexadecimal, _, and the secret in base64url.
@@ -80,6 +83,37 @@ func (k *call) maySee(in *event.Request) bool {
 	return n > 0
 }
 
+// hideTxIDs leaves out the txids of operations that the key may not see from the problems of an answer: those that have used a ref. A receipt
+// begins with its txid, and a text has no quote that is not escaped.
+func (k *call) hideTxIDs(answer []byte) []byte {
+	const member = `,"txid":"`
+	for from := 0; k.isBounded(); {
+		at := bytes.Index(answer[from:], []byte(member))
+		if at < 0 {
+			break
+		}
+		at += from
+		text, _, _ := bytes.Cut(answer[at+len(member):], []byte(`"`))
+		from = at + len(member) + len(text) + 1
+		if !k.maySeeTx(string(text)) {
+			answer = slices.Delete(answer, at, from)
+			from = at
+		}
+	}
+	return answer
+}
+
+// maySeeTx reports whether the key may see the record with a txid.
+func (k *call) maySeeTx(text string) bool {
+	id, err := receipt.ParseTxID(text)
+	if err != nil {
+		return false
+	}
+	var in event.Request
+	of, err := k.ReadModel.RequestAt(id.Position(), &in)
+	return err == nil && of == id.Journal() && in.Tenant == k.key.Tenant && k.maySee(&in)
+}
+
 // parseKey parses the value of Authorization.
 func parseKey(header string) (id types.KeyID, secret string, ok bool) {
 	scheme, text, ok := strings.Cut(header, " ")
@@ -100,7 +134,8 @@ func bearsKey(header string) bool {
 	if !strings.EqualFold(scheme, "Basic") {
 		return false
 	}
-	credentials, _ := base64.StdEncoding.DecodeString(strings.TrimSpace(text)) // as far as it is base64
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimSpace(text)) // some clients write it as in a URL
+	credentials, _ := base64.StdEncoding.DecodeString(text)                         // as far as it is base64
 	return containsKey(string(credentials))
 }
 

@@ -68,7 +68,7 @@ type call struct {
 	txID         types.TxID
 	trace        ProxyTrace
 	proxyRoute   string           // the name of the proxy route; empty: none
-	routeLabel   string           // of the proxy route in usage; empty: none
+	routeUsage   *UsageLabels     // of the proxy route; nil: there is none
 	isAdmitted   bool             // admission was asked, or the call was rejected instead
 	isTruncated  bool             // the response began and was not completed
 	detail       string           // why the call was rejected after admission, for logs
@@ -229,6 +229,7 @@ func (k *call) sendRecord(p types.Position) error {
 	if err != nil {
 		return err
 	}
+	answer = k.hideTxIDs(answer)
 	kind := jsonType
 	if status >= http.StatusBadRequest {
 		kind = problemType

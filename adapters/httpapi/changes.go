@@ -64,25 +64,38 @@ func changes(k *call) error {
 }
 
 func (k *call) page(seen, after types.Seq, limit int) error {
-	found, mark, err := k.Index.Changes(k.key.Tenant, after, limit)
-	if err != nil {
-		return err
-	}
 	o := jsonObject{'{'}
 	o.list("changes")
-	for i, c := range found {
-		if i > 0 {
-			o.close(',')
-		}
-		if o, err = k.change(o, c); err != nil {
+	var mark event.Watermark
+	for left, isMore := limit, true; isMore && left > 0; left -= PartRows {
+		part := min(left, PartRows)
+		err := k.readPage(limit, func() (err error) {
+			var n int
+			n, mark, err = k.appendChanges(&o, &after, part)
+			isMore = n == part
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		after = c.Seq
 	}
 	o.close(']')
 	o.number("next_after_seq", uint64(after))
 	o.asOf(max(seen, after), mark)
 	return k.send(o)
+}
+
+// appendChanges appends at most limit movements after a seq to a list, and advances the seq. It returns how many there were.
+func (k *call) appendChanges(o *jsonObject, after *types.Seq, limit int) (int, event.Watermark, error) {
+	found, mark, err := k.Index.Changes(k.key.Tenant, *after, limit)
+	for i := 0; i < len(found) && err == nil; i++ {
+		if (*o)[len(*o)-1] != '[' {
+			o.close(',')
+		}
+		*o, err = k.change(*o, found[i])
+		*after = found[i].Seq
+	}
+	return len(found), mark, err
 }
 
 // change appends a movement. If the index has a movement that the read model cannot render, that is an error; it

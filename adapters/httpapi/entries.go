@@ -44,10 +44,13 @@ func entries(k *call) error {
 	var mark event.Watermark
 	for left > 0 {
 		var n int
-		n, last, mark, err = k.walkEntries(q, last, left, func(e *event.Entry) {
-			o.open()
-			o.entryMembers(q.account, e)
-			o.close('}')
+		err := k.readPage(q.limit, func() (err error) {
+			n, last, mark, err = k.walkEntries(q, last, min(left, PartRows), func(e *event.Entry) {
+				o.open()
+				o.entryMembers(q.account, e)
+				o.close('}')
+			})
+			return err
 		})
 		if err != nil {
 			return err
@@ -125,18 +128,26 @@ func (k *call) export(q statementQuery, seen types.Seq) error {
 		if q.limit > 0 {
 			limit = min(limit, left)
 		}
-		n, last, _, err := k.walkEntries(q, after, limit, func(e *event.Entry) {
-			switch {
-			case e.Seq > seen:
-			case q.kind[0] == csvType[0]:
-				part = appendRow(part, q.account, e)
-			default:
-				part = append(part, '{')
-				part.entryMembers(q.account, e)
-				part = append(part, '}', '\n')
-			}
+		var n int
+		var last types.Seq
+		var err error
+		isRead := s.read(func() {
+			n, last, _, err = k.walkEntries(q, after, limit, func(e *event.Entry) {
+				switch {
+				case e.Seq > seen:
+				case q.kind[0] == csvType[0]:
+					part = appendRow(part, q.account, e)
+				default:
+					part = append(part, '{')
+					part.entryMembers(q.account, e)
+					part = append(part, '}', '\n')
+				}
+			})
 		})
-		if err != nil {
+		switch {
+		case !isRead:
+			return errCut
+		case err != nil:
 			return err
 		}
 		if err := s.send(part); err != nil {

@@ -64,18 +64,24 @@ func holds(k *call) error {
 	}
 	var from types.TxID
 	copy(from[:], after)
-	list, next, mark, err := k.Index.Holds(k.key.Tenant, []byte(account), state, any, from, limit, k.Index.Mark().At)
-	if err != nil {
-		return err
-	}
 	o := jsonObject{'{'}
 	o.list("holds")
-	for i := range list {
-		if types.Covers(&k.key.Assets, list[i].Asset) {
-			o.open()
-			o.holdMembers(&list[i])
-			o.close('}')
+	var next types.TxID
+	var mark event.Watermark
+	err = k.readPage(limit, func() (err error) {
+		var list []event.HoldView
+		list, next, mark, err = k.Index.Holds(k.key.Tenant, []byte(account), state, any, from, limit, k.Index.Mark().At)
+		for i := range list {
+			if types.Covers(&k.key.Assets, list[i].Asset) {
+				o.open()
+				o.holdMembers(&list[i])
+				o.close('}')
+			}
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	o.close(']')
 	if next != (types.TxID{}) {

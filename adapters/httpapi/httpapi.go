@@ -89,6 +89,7 @@ type API struct {
 	decisionCount  atomic.Uint64        // decisions without a record
 	largeBodies    tenantSlots          // one slot for each request with a large body
 	usageScans     tenantSlots          // one slot for each query that reads usage
+	historyReads   tenantSlots          // one slot for each large page and each part of a stream that is read
 	cursorCipher   cipher.AEAD          // of cursors
 }
 
@@ -107,7 +108,7 @@ func New(c Config) *API {
 		c.Random = rand.Reader
 	}
 	a := &API{Config: c, echo: echo.New(), document: document, otherEndpoints: make(map[string]*endpoint), allowedMethods: make(map[string]string),
-		largeBodies: newTenantSlots(c.MaxLargeBodies), usageScans: newTenantSlots(maxUsageScans)}
+		largeBodies: newTenantSlots(c.MaxLargeBodies), usageScans: newTenantSlots(maxUsageScans), historyReads: newTenantSlots(maxHistoryReads)}
 	a.cursorCipher = newCursorCipher()
 	a.echo.HTTPErrorHandler = a.refuse
 	a.SetSnapshot(c.Snapshot)
@@ -118,15 +119,15 @@ func New(c Config) *API {
 		a.addPlane(p)
 	}
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.otherEndpoints[method] = &endpoint{name: "other", service: serviceOf("other")}
+		a.otherEndpoints[method] = &endpoint{name: "other", usage: endpointUsage(serviceOf("other"), "other")}
 		a.meter(a.otherEndpoints[method], method)
 	}
 	a.proxyEndpoints = make(map[string]*endpoint)
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.proxyEndpoints[method] = &endpoint{name: "proxy", service: "gateway", facet: types.FacetProxy, meanBytes: 16 << 10}
+		a.proxyEndpoints[method] = &endpoint{name: "proxy", usage: endpointUsage(serviceGateway, "proxy"), facet: types.FacetProxy, meanBytes: 16 << 10}
 		a.meter(a.proxyEndpoints[method], method)
 	}
-	a.stream = &endpoint{name: "stream", service: serviceOf("stream")}
+	a.stream = &endpoint{name: "stream", usage: endpointUsage(serviceOf("stream"), "stream")}
 	a.meter(a.stream, http.MethodGet)
 	return a
 }
@@ -197,7 +198,7 @@ func routes() []route {
 // An endpoint is one endpoint of the API, with its metrics.
 type endpoint struct {
 	name      string
-	service   string // in usage
+	usage     *UsageLabels
 	facet     types.Facet
 	number    uint16 // from 1, in the order of the document; 0: not in the document
 	meanBytes uint32 // estimate of the size of a response
@@ -211,7 +212,7 @@ func (a *API) meter(e *endpoint, method string) {
 
 func (a *API) addRoute(r route) {
 	a.routeCount++
-	e := &endpoint{name: r.name, service: serviceOf(r.name), number: a.routeCount, facet: types.FacetWallet, meanBytes: 1 << 10}
+	e := &endpoint{name: r.name, usage: endpointUsage(serviceOf(r.name), r.name), number: a.routeCount, facet: types.FacetWallet, meanBytes: 1 << 10}
 	switch r.name {
 	case "put_object", "post_object", "get_object", "append_object_upload": // transfers take long
 		e.facet, e.meanBytes = types.FacetStorage, 64<<10

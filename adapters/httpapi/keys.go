@@ -201,15 +201,20 @@ func keys(k *call) error {
 	if after != nil {
 		skip = int(binary.BigEndian.Uint32(after))
 	}
-	list := k.ReadModel.Keys(tenant, skip, limit+1)
-	more := len(list) > limit
-	list = list[:min(limit, len(list))]
-	o := jsonObject{'{'}
+	o, more := jsonObject{'{'}, false
 	o.list("keys")
-	for i := range list {
-		o.open()
-		o.keyMembers(&list[i], k.at)
-		o.close('}')
+	err = k.readPage(limit, func() error {
+		list := k.ReadModel.Keys(tenant, skip, limit+1)
+		more = len(list) > limit
+		for i := range list[:min(limit, len(list))] {
+			o.open()
+			o.keyMembers(&list[i], k.at)
+			o.close('}')
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	o.close(']')
 	if more {

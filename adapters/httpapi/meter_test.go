@@ -96,7 +96,7 @@ func TestBothBodiesAreMetered(t *testing.T) {
 func TestPermittedBytesAreTaken(t *testing.T) {
 	h := build(t)
 	h.freeBytes, h.undecided = 10, true
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a hang
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends what waits for the rest
 	s := serve(t, h, func(c *httpapi.Config) { c.Snapshot.Proxy = takeProxy{t, cancel} })
 	w := httptest.NewRecorder()
 	if s.api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/a", http.NoBody)); w.Code != http.StatusNoContent || !slices.Equal(h.reserved, []uint64{20, 20}) {
@@ -111,12 +111,12 @@ type takeProxy struct {
 }
 
 func (p takeProxy) Match(*http.Request) (httpapi.ProxyRoute, event.Problem) {
-	return httpapi.ProxyRoute{Deadline: time.Minute, Serve: func(w http.ResponseWriter, _ *http.Request, _ types.Flow, _ *httpapi.ProxyTrace) {
+	return httpapi.ProxyRoute{Deadline: time.Minute, Serve: func(w http.ResponseWriter, r *http.Request, _ types.Flow, _ *httpapi.ProxyTrace) {
 		m := w.(interface {
 			Take(int) (int, event.Problem)
 		})
-		if took, why := m.Take(30); took != 10 || why != event.None {
-			p.t.Errorf("took %d, %v", took, why)
+		if took, why := m.Take(30); took != 10 || why != event.None || r.Context().Err() != nil {
+			p.t.Errorf("took %d, %v; the request: %v", took, why, r.Context().Err())
 		}
 		p.end()
 		if took, why := m.Take(20); took != 0 || why != event.Timeout {

@@ -10,6 +10,7 @@ import (
 	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/flow"
+	"macronode/core/types"
 )
 
 // The services of usage.
@@ -17,6 +18,7 @@ const (
 	serviceWallet     = "wallet"
 	serviceStorage    = "storage"
 	serviceAccounting = "accounting"
+	serviceGateway    = "gateway"
 )
 
 // serviceOf returns the service of an operation.
@@ -28,6 +30,39 @@ func serviceOf(operation string) string {
 		return serviceAccounting
 	}
 	return serviceWallet
+}
+
+// methods are the methods of requests in usage: there are few of them, whatever clients send.
+var methods = [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, "other"}
+
+// UsageLabels are the labels in usage of the requests of an endpoint or a route, by method.
+type UsageLabels [len(methods)]*accounting.RequestLabels
+
+// NewRouteUsage returns the labels of a proxy route. If its name is no label, its requests are not counted.
+func NewRouteUsage(name string) *UsageLabels { return newUsageLabels(serviceGateway, name) }
+
+// endpointUsage returns the labels of an endpoint of the API.
+func endpointUsage(service, name string) *UsageLabels {
+	l := newUsageLabels(service, name)
+	types.Assert(l[0] != nil, "httpapi: the name of an endpoint is no label: "+name)
+	return l
+}
+
+func newUsageLabels(service, route string) *UsageLabels {
+	l := new(UsageLabels)
+	for i, m := range methods {
+		l[i] = accounting.NewRequestLabels(service, m, route)
+	}
+	return l
+}
+
+func (l *UsageLabels) of(method string) *accounting.RequestLabels {
+	for i, m := range methods {
+		if m == method {
+			return l[i]
+		}
+	}
+	return l[len(l)-1]
 }
 
 // recordUsage hands a request of an API key that was served to the meter. A replay was counted when it had its effect.
@@ -100,12 +135,11 @@ func (k *call) isMetered() bool { return k.Metering != nil && k.key.ID != 0 && k
 
 // usage returns what the request counts as, up to now.
 func (k *call) usage() accounting.Request {
-	r := accounting.Request{Tenant: k.key.Tenant, At: k.Node.Status().At, Service: k.endpoint.service, Method: methodLabel(k.r.Method), Route: k.endpoint.name,
-		In: uint64(k.meter.forwarded.Load()), Out: k.bytesSent()}
-	if k.routeLabel != "" {
-		r.Route = k.routeLabel
+	labels := k.endpoint.usage
+	if k.routeUsage != nil {
+		labels = k.routeUsage
 	}
-	return r
+	return accounting.Request{Tenant: k.key.Tenant, At: k.Node.Status().At, Labels: labels.of(k.r.Method), In: uint64(k.meter.forwarded.Load()), Out: k.bytesSent()}
 }
 
 // counted is what the frame of the effect has of a request.
@@ -144,13 +178,4 @@ func (k *call) counting(h *command.Header, decide func() (event.Reply, bool)) (e
 		k.counted = counted{true, body}
 	}
 	return reply, true
-}
-
-// methodLabel returns a method as usage has it: there are few of them, whatever clients send.
-func methodLabel(m string) string {
-	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return strings.ToLower(m)
-	}
-	return "other"
 }

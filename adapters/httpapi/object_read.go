@@ -121,17 +121,21 @@ func (o *objectCall) open(row storage.Object) (*objectstore.Object, error) {
 // unreadable reports an object that the disk has lost or changed, or that cannot be reached now.
 func (o *objectCall) unreadable(err error) error {
 	p := objectio.ReadProblem(err)
-	if p == event.ObjectUnreadable {
+	is := problem(p)
+	switch {
+	case p == event.ObjectUnreadable:
 		o.Transfers.Damaged()
+	case objectstore.IsShortage(err):
+		is = errShortage
 	}
 	o.Log.Error("object unreadable", "address", o.address.String(), "err", err)
 	if o.status > 0 {
-		return errors.Join(problem(p), errCut)
+		return errors.Join(is, errCut)
 	}
 	h := o.Header()
 	delete(h, "Content-Range")
 	delete(h, "Etag")
-	return problem(p)
+	return is
 }
 
 // A condition is the result of If-Match and If-None-Match.

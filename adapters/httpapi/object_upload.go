@@ -410,6 +410,9 @@ func (u *uploadCall) partUnreadable(p storage.NumberedPart, err error) error {
 		return errAbsent
 	}
 	u.Log.Error("part of an upload cannot be read", "address", p.Address.String(), "upload", u.id.String(), "part", p.Number, "err", err)
+	if objectstore.IsShortage(err) {
+		return errShortage
+	}
 	if is := objectio.ReadProblem(err); is != event.ObjectUnreadable {
 		return problem(is)
 	}

@@ -26,6 +26,7 @@ var (
 	errAddress     = problemDetail(event.BadRequest, storage.ErrAddress.Error())
 	errZeroAddress = problemDetail(event.BadRequest, "address: no content has the address of zeros")
 	errSpace       = problemDetail(event.Unavailable, "The free space of the disk is reserved. The object was not stored.")
+	errShortage    = problemDetail(event.Unavailable, "The node has too many open files or too little memory. Try again later.")
 	errAbsent      = problemDetail(event.Unavailable, "The directory of the objects is not there.")
 )
 
@@ -335,6 +336,9 @@ func (o *objectCall) diskError(err error) error {
 		return errAbsent
 	}
 	o.Log.Error("object not written", "address", o.address.String(), "err", err)
+	if objectstore.IsShortage(err) {
+		return errShortage
+	}
 	return problemDetail(event.Unavailable, "The object could not be written to the disk.")
 }
 
@@ -368,9 +372,14 @@ func listObjects(k *call) error {
 		return err
 	}
 	var list []s3.Listed
-	err := k.Names.Objects(k.r.Context(), k.key.Tenant, bucket.ID, "", string(cursor), func(entry s3.Listed) bool {
-		list = append(list, entry)
-		return len(list) <= limit
+	if err := k.Names.Await(k.r.Context()); err != nil { // not with a slot
+		return err
+	}
+	err := k.readPage(limit, func() error {
+		return k.Names.Objects(k.r.Context(), k.key.Tenant, bucket.ID, "", string(cursor), func(entry s3.Listed) bool {
+			list = append(list, entry)
+			return len(list) <= limit
+		})
 	})
 	if err != nil {
 		return err

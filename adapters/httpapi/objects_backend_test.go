@@ -186,6 +186,8 @@ func (o *objects) Objects(_ context.Context, t types.Tenant, bucket types.NameHa
 	return nil
 }
 
+func (*objects) Await(context.Context) error { return nil }
+
 func (*objects) Buckets(context.Context, types.Tenant) ([]s3.ListedBucket, error) { return nil, nil }
 func (*objects) Uploads(context.Context, types.Tenant, types.NameHash) ([]s3.ListedUpload, error) {
 	return nil, nil

@@ -57,7 +57,7 @@ func Invalid(err error) error { return invalid(err) }
 func (a *API) addPlane(p PlaneRoutes) {
 	for _, r := range p.Routes {
 		types.Assert(OwnsPath(r.Path) && !strings.Contains(a.allowedMethods[r.Path], r.Method), "httpapi: the path "+r.Path+" is not below /v1/, or taken")
-		e := &endpoint{name: r.Name, facet: types.FacetWallet, meanBytes: 1 << 10}
+		e := &endpoint{name: r.Name, usage: endpointUsage(p.Plane.String(), r.Name), facet: types.FacetWallet, meanBytes: 1 << 10}
 		if r.ReadsIndex {
 			e.facet, e.meanBytes = types.FacetQuery, 16<<10
 		}
@@ -171,6 +171,15 @@ func (c *PlaneCall) Rows(p PlanePage, each func(key, value []byte) bool) (cursor
 	if !c.k.Planes.AwaitFrame(ctx, upto) {
 		return "", cmp.Or(c.k.lossError(), problem(event.Unavailable))
 	}
+	err = c.k.readPage(p.Limit, func() (err error) {
+		cursor, err = c.rows(ctx, p, each)
+		return err
+	})
+	return cursor, err
+}
+
+// rows is Rows of what the index has.
+func (c *PlaneCall) rows(ctx context.Context, p PlanePage, each func(key, value []byte) bool) (cursor string, err error) {
 	for from, left := p.From, p.Limit; ; {
 		next, more, err := c.k.Planes.PlaneRows(c.plane, c.Tenant(), p.Prefix, from, left, func(key, value []byte) bool {
 			left--

@@ -88,7 +88,7 @@ func TestPrepaidRequests(t *testing.T) {
 	if a := s.send(upstream()); a.status != http.StatusOK {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	if r := <-m.usage; len(m.reserved) != 1 || m.reserved[0].In != 4 || m.reserved[0].Service != "gateway" || r.In != 4 || m.canceled != 0 {
+	if r := <-m.usage; len(m.reserved) != 1 || m.reserved[0].In != 4 || m.reserved[0].Labels.Service != "gateway" || r.In != 4 || m.canceled != 0 {
 		t.Errorf("reserved %+v, used %+v, canceled %d", m.reserved, r, m.canceled)
 	}
 	m.why, m.lacks = event.PrepaidExceeded, event.Shortfall{Asset: 1, Amount: types.MinorUnits(7)}

@@ -21,7 +21,7 @@ type ProxyRouter interface {
 // A ProxyRoute is the route of a request to an upstream.
 type ProxyRoute struct {
 	Name     string // of the route, as shown in decisions
-	Label    string // of the route in usage
+	Usage    *UsageLabels
 	Number   uint16 // of the route, from 0
 	NeedsKey bool   // an API key is needed
 	Deadline time.Duration
@@ -89,7 +89,7 @@ func (a *API) serveProxied(k *call) {
 		k.fail(err)
 		return
 	}
-	k.proxyRoute, k.routeLabel = route.Name, route.Label
+	k.proxyRoute, k.routeUsage = route.Name, route.Usage
 	if err := k.admitProxied(d, &route); err != nil {
 		k.fail(err)
 		return

@@ -142,6 +142,7 @@ func TestKeysAreHidden(t *testing.T) {
 		{[]string{"Bearer " + key, "Bearer " + key}, nil},
 		{[]string{"Basic " + base64.StdEncoding.EncodeToString([]byte("user:"+key))}, nil},
 		{[]string{"basic  " + base64.RawStdEncoding.EncodeToString([]byte(key+":password"))}, nil},
+		{[]string{"Basic " + base64.URLEncoding.EncodeToString([]byte("???>>>:"+key))}, nil},
 		{[]string{"Basic dXNlcjpwYXNzd29yZA=="}, []string{"Basic dXNlcjpwYXNzd29yZA=="}},
 		{[]string{"Bearer " + key, "Basic x"}, []string{"Basic x"}},
 		{[]string{"Basic x", "Bearer " + key}, []string{"Basic x"}},

@@ -42,7 +42,7 @@ func (a *API) ServeS3(h *s3.Handler) http.Handler {
 	endpoints := make([]*endpoint, 0, len(s3.Ops()))
 	for _, op := range s3.Ops() {
 		name, method := S3Operation(op)
-		d := &endpoint{name: name, service: serviceStorage, facet: types.FacetStorage, meanBytes: 1 << 10}
+		d := &endpoint{name: name, usage: endpointUsage(serviceStorage, name), facet: types.FacetStorage, meanBytes: 1 << 10}
 		switch {
 		case op.Lists():
 			d.facet, d.meanBytes = types.FacetQuery, 16<<10
@@ -254,6 +254,9 @@ func (c *s3Call) Reserve(size uint64) event.Problem {
 
 // ReserveResponse reserves the price of the response.
 func (c *s3Call) ReserveResponse(size uint64) error { return s3Error(c.reserveResponse(size)) }
+
+// ReadPage reads a page of a list.
+func (c *s3Call) ReadPage(rows int, f func() error) error { return s3Error(c.readPage(rows, f)) }
 
 // SetError names the error for the logs.
 func (c *s3Call) SetError(code string) {

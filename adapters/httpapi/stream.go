@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
@@ -26,6 +27,24 @@ func (k *call) stream(kind []string) *stream {
 	k.identify()
 	k.begin(http.StatusOK, kind)
 	return s
+}
+
+// read calls f when the stream may read its next part. It returns false if the stream must end before.
+func (s *stream) read(f func()) bool {
+	for !s.awaitTurn() {
+		if s.endReason() != "" {
+			return false
+		}
+	}
+	defer s.k.historyReads.give(s.k.key.Tenant)
+	f()
+	return true
+}
+
+func (s *stream) awaitTurn() bool {
+	ctx, cancel := s.k.waiting(endPollInterval)
+	defer cancel()
+	return s.k.historyReads.await(ctx, s.k.key.Tenant)
 }
 
 // send sends a part. If the client does not read it in time, the stream is cut; nothing is buffered for it.
@@ -86,27 +105,33 @@ func (k *call) streamChanges(after types.Seq) error {
 
 // changes sends the movements after a seq, one event each, and advances it.
 func (s *stream) changes(after *types.Seq) (sent int, err error) {
+	out := takeBuffer()
+	defer giveBuffer(out)
+	*out = (*out)[:0]
+	if !s.read(func() { sent, err = s.renderChanges(out, after) }) || sent == 0 {
+		return 0, err
+	}
+	return sent, cmp.Or(s.send(*out), err)
+}
+
+// renderChanges appends the events of a page. With an error, it has appended those before.
+func (s *stream) renderChanges(out *[]byte, after *types.Seq) (n int, err error) {
 	found, _, err := s.k.Index.Changes(s.k.key.Tenant, *after, defaultPage)
 	if err != nil {
 		return 0, err
 	}
-	out := takeBuffer()
-	defer giveBuffer(out)
 	for _, c := range found {
-		part := jsonObject(append((*out)[:0], "id: "...))
+		part := jsonObject(append(*out, "id: "...))
 		part = appendSigned(part, types.MinorUnits(uint64(c.Seq)), false)
 		part = append(part, "\nevent: change\ndata: "...)
 		if part, err = s.k.change(part, c); err != nil {
-			return sent, err
+			return n, err
 		}
 		*out = append(part, '\n', '\n')
-		if err := s.send(*out); err != nil {
-			return sent, err
-		}
 		*after = c.Seq
-		sent++
+		n++
 	}
-	return sent, nil
+	return n, nil
 }
 
 // wait waits for a movement, at most for d.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,6 +337,47 @@ func TestStreamOutlivesRequestTimeouts(t *testing.T) {
 	server.Stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A slowIndex reads changes when released, and counts the reads at the same time.
+type slowIndex struct {
+	fakeIndex
+	reads, now, most *atomic.Int32
+	released         chan struct{}
+}
+
+func (i slowIndex) Changes(t types.Tenant, after types.Seq, limit int) ([]event.Change, event.Watermark, error) {
+	defer i.now.Add(-1)
+	if now := i.now.Add(1); now > i.most.Load() {
+		i.most.Store(now)
+	}
+	i.reads.Add(1)
+	<-i.released
+	return i.fakeIndex.Changes(t, after, limit)
+}
+
+// TestStreamsReadInTurn: streams of a tenant read their parts one after the other, and leave the other turn to another tenant.
+func TestStreamsReadInTurn(t *testing.T) {
+	h := build(t)
+	h.addKey(90, 90, event.AllScopes)
+	index := slowIndex{fakeIndex{h}, new(atomic.Int32), new(atomic.Int32), new(atomic.Int32), make(chan struct{})}
+	s := serve(t, h, func(c *httpapi.Config) { c.Index = index })
+	for _, key := range []types.KeyID{1, 1, 1, 90} {
+		s.listen(t, key, "")
+	}
+	for depth, limit := s.api.HistoryReads(); depth < 2 && index.now.Load() < 3; depth, limit = s.api.HistoryReads() {
+		if limit != 2 {
+			t.Fatalf("%d parts are read at the same time", limit)
+		}
+		runtime.Gosched() // until both read
+	}
+	close(index.released)
+	for index.reads.Load() < 6 { // some of them again
+		runtime.Gosched()
+	}
+	if most := index.most.Load(); most != 2 {
+		t.Errorf("%d parts were read at the same time", most)
 	}
 }
 

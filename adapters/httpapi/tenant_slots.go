@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"macronode/core/share"
@@ -16,7 +17,13 @@ type tenantSlots struct {
 	mu    sync.Mutex
 	taken int
 	of    map[types.Tenant]int // the taken ones
-	freed chan struct{}        // closed when a slot is given back; nil: no call waits
+	waits []*slotWaiter        // at most one for each permit, in the order in which they get slots; none of them could have one
+}
+
+// A slotWaiter is a call that waits for a slot.
+type slotWaiter struct {
+	tenant types.Tenant
+	taken  chan struct{} // closed when it has its slot
 }
 
 func newTenantSlots(limit int) tenantSlots {
@@ -39,35 +46,46 @@ func (s *tenantSlots) takeLocked(t types.Tenant) bool {
 	return true
 }
 
-// await is take that waits for a slot. It returns false if ctx ends first.
+// await is take that waits for a slot, behind those that wait. It returns false if ctx ends first.
 func (s *tenantSlots) await(ctx context.Context, t types.Tenant) bool {
-	for {
-		freed := s.takeOrWait(t)
-		if freed == nil {
-			return true
-		}
-		select {
-		case <-freed:
-		case <-ctx.Done():
-			return false
-		}
+	w := s.takeOrWait(t)
+	if w == nil {
+		return true
+	}
+	select {
+	case <-w.taken:
+		return true
+	case <-ctx.Done():
+		return !s.leave(w)
 	}
 }
 
-// takeOrWait takes a slot, or returns a channel that is closed when one is given back.
-func (s *tenantSlots) takeOrWait(t types.Tenant) <-chan struct{} {
+// takeOrWait takes a slot, or returns a waiter that gets one.
+func (s *tenantSlots) takeOrWait(t types.Tenant) *slotWaiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.takeLocked(t) {
 		return nil
 	}
-	if s.freed == nil {
-		s.freed = make(chan struct{})
-	}
-	return s.freed
+	w := &slotWaiter{t, make(chan struct{})}
+	s.waits = append(s.waits, w)
+	return w
 }
 
-// give gives back a slot of a tenant.
+// leave ends the waiting of a call. It returns false if the call has got its slot meanwhile.
+func (s *tenantSlots) leave(w *slotWaiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.Index(s.waits, w)
+	if at < 0 {
+		return false
+	}
+	s.waits = slices.Delete(s.waits, at, at+1)
+	return true
+}
+
+// give gives back a slot of a tenant. Tenants get what is free in turn, each for its call that has waited longest: the other calls of a tenant
+// that has got one wait behind those of all others.
 func (s *tenantSlots) give(t types.Tenant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,9 +93,17 @@ func (s *tenantSlots) give(t types.Tenant) {
 	if s.of[t]--; s.of[t] == 0 {
 		delete(s.of, t)
 	}
-	if s.freed != nil {
-		close(s.freed)
-		s.freed = nil
+	for {
+		at := slices.IndexFunc(s.waits, func(w *slotWaiter) bool { return s.takeLocked(w.tenant) })
+		if at < 0 {
+			return
+		}
+		w := s.waits[at]
+		close(w.taken)
+		s.waits = slices.Delete(s.waits, at, at+1)
+		others := slices.DeleteFunc(slices.Clone(s.waits), func(o *slotWaiter) bool { return o.tenant == w.tenant })
+		own := slices.DeleteFunc(s.waits, func(o *slotWaiter) bool { return o.tenant != w.tenant })
+		s.waits = append(others, own...)
 	}
 }
 

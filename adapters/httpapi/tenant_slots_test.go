@@ -55,11 +55,65 @@ func TestSlotsAreAwaited(t *testing.T) {
 	}
 }
 
+// TestSlotsAreGivenInOrder: the call that has waited longest gets the slot, unless its tenant leaves it to others.
+func TestSlotsAreGivenInOrder(t *testing.T) {
+	s := newTenantSlots(2)
+	s.take(1)
+	s.take(2)
+	first, second, other := s.takeOrWait(1), s.takeOrWait(1), s.takeOrWait(3)
+	s.give(2)
+	for i, w := range []*slotWaiter{first, second, other} {
+		select {
+		case <-w.taken:
+			if w != other {
+				t.Errorf("call %d has a slot that its tenant leaves to others", i)
+			}
+		default:
+			if w == other {
+				t.Error("the call of another tenant has no slot")
+			}
+		}
+	}
+	if s.give(1); s.leave(first) || !s.leave(second) {
+		t.Error("the call that has waited longest has no slot, or both have one")
+	}
+	s.give(1)
+	s.give(3)
+	if taken, _ := s.depth(); taken != 0 || len(s.waits) != 0 {
+		t.Errorf("in the end, %d slots are taken, and %d calls wait", taken, len(s.waits))
+	}
+}
+
+// TestTenantsGetSlotsInTurn: the call of a tenant does not wait behind the queues of others: each of them gets one slot before.
+func TestTenantsGetSlotsInTurn(t *testing.T) {
+	s := newTenantSlots(2)
+	s.take(1)
+	s.take(2)
+	for range 9 {
+		s.takeOrWait(1)
+		s.takeOrWait(2)
+	}
+	w := s.takeOrWait(3)
+	for n, of := range []types.Tenant{1, 2, 1} {
+		s.give(of)
+		select {
+		case <-w.taken:
+			if n < 2 {
+				t.Errorf("tenant 3 has a slot after %d were given back", n+1)
+			}
+		default:
+			if n == 2 {
+				t.Error("tenant 3 waits behind the queues of others")
+			}
+		}
+	}
+}
+
 // awaited waits until a call waits for a slot.
 func (s *tenantSlots) awaited(t *testing.T) {
 	for {
 		s.mu.Lock()
-		waits := s.freed != nil
+		waits := len(s.waits) > 0
 		s.mu.Unlock()
 		if waits {
 			return

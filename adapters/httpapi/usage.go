@@ -81,13 +81,6 @@ func queryUsage(k *call) error {
 	if err != nil {
 		return err
 	}
-	sums, point, err := k.sumUsage(&q)
-	if err != nil {
-		return err
-	}
-	if q.kind[0] != jsonType[0] {
-		return k.sendSums(sums, q.kind)
-	}
 	o := jsonObject{'{'}
 	o.text("tenant", k.key.Tenant.Text())
 	o.stamp("from", q.From)
@@ -95,14 +88,17 @@ func queryUsage(k *call) error {
 	if group != "" {
 		o.texts("group", strings.Split(group, ","))
 	}
-	o.list("usage")
-	for i := range sums {
-		o.open()
-		o.sum(&sums[i])
-		o.close('}')
-	}
-	o.close(']')
-	if q.AsOf > 0 {
+	sums, point, err := k.sumUsage(&q, func(sums []accounting.Sum) {
+		if q.kind[0] == jsonType[0] {
+			o.sums(sums)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case q.kind[0] != jsonType[0]:
+		return k.sendSums(sums, q.kind)
+	case q.AsOf > 0:
 		o.stamp("as_of", q.AsOf)
 		return k.send(o)
 	}
@@ -111,8 +107,9 @@ func queryUsage(k *call) error {
 	return k.send(o)
 }
 
-// sumUsage sums the usage that q selects. As of a time, that is what was due by then: the same for ever.
-func (k *call) sumUsage(q *usageQuery) (sums []accounting.Sum, point accounting.ReadPoint, err error) {
+// sumUsage sums the usage that q selects, and passes the sums to render before it gives its slot back. As of a time, that is what was due
+// by then: the same for ever.
+func (k *call) sumUsage(q *usageQuery, render func([]accounting.Sum)) (sums []accounting.Sum, point accounting.ReadPoint, err error) {
 	ctx, cancel := k.waiting(k.Deadline)
 	defer cancel()
 	if err := k.beginUsageScan(ctx); err != nil {
@@ -136,9 +133,10 @@ func (k *call) sumUsage(q *usageQuery) (sums []accounting.Sum, point accounting.
 		return nil, point, err
 	}
 	if sums, err = sum.Sums(); err != nil {
-		err = invalid(err)
+		return nil, point, invalid(err)
 	}
-	return sums, point, err
+	render(sums)
+	return sums, point, nil
 }
 
 // rangeParams are the parameters from, to and dimension.
@@ -199,6 +197,17 @@ func (k *call) eachSlice(ctx context.Context, q accounting.SliceRange, each func
 	return err
 }
 
+// sums adds a list of sums.
+func (o *jsonObject) sums(all []accounting.Sum) {
+	o.list("usage")
+	for i := range all {
+		o.open()
+		o.sum(&all[i])
+		o.close('}')
+	}
+	o.close(']')
+}
+
 // sum adds the members of a sum.
 func (o *jsonObject) sum(s *accounting.Sum) {
 	o.text("dimension", string(s.Dimension))
@@ -230,25 +239,30 @@ func (k *call) sendSums(sums []accounting.Sum, kind []string) error {
 	if asCSV {
 		part = append(part, "dimension,window_from,window_to,service,region,method,route,subject,value,late,open,events\r\n"...)
 	}
-	for i := range sums {
-		if asCSV {
-			part = appendSumCSV(part, &sums[i])
-		} else {
-			part = append(part, '{')
-			part.sum(&sums[i])
-			part = append(part, '}', '\n')
-		}
-		if len(part) > 32<<10 || i == len(sums)-1 {
-			if err := s.send(part); err != nil {
-				return err
+	for {
+		rows := sums[:min(len(sums), PartRows)]
+		sums = sums[len(rows):]
+		isRead := s.read(func() {
+			for i := range rows {
+				if asCSV {
+					part = appendSumCSV(part, &rows[i])
+				} else {
+					part = append(part, '{')
+					part.sum(&rows[i])
+					part = append(part, '}', '\n')
+				}
 			}
-			part = part[:0]
+		})
+		if !isRead {
+			return errCut
+		}
+		if err := s.send(part); err != nil {
+			return err
+		}
+		if part = part[:0]; len(sums) == 0 {
+			return nil
 		}
 	}
-	if len(part) > 0 {
-		return s.send(part)
-	}
-	return nil
 }
 
 // usageSlices answers with a page of slices.

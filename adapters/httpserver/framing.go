@@ -21,6 +21,7 @@ var (
 	errShort   = errors.New("it has no body, and a Content-Length")
 	errLong    = errors.New("it has a body, and a Content-Length of 0")
 	errHost    = errors.New("it has several hosts")
+	errExpect  = errors.New("its Expect is not 100-continue")
 )
 
 // Limits of the inspection; all but maxFields concern one line.

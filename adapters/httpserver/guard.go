@@ -173,7 +173,8 @@ func admit(r *http.Request) error {
 
 // checkH2Framing returns why an HTTP/2 request is rejected, or nil. Its frames determine its end,
 // and its fields may contradict them when they are forwarded: net/http takes the first of several
-// lengths, ignores an invalid one, and accepts any if the header ends the stream.
+// lengths, ignores an invalid one, and accepts any if the header ends the stream. It removes an Expect with
+// 100-continue, which it handles.
 func checkH2Framing(r *http.Request) error {
 	lengths, hosts := r.Header["Content-Length"], r.Header["Host"]
 	switch {
@@ -183,6 +184,8 @@ func checkH2Framing(r *http.Request) error {
 		return errTwice
 	case len(hosts) > 1 || len(hosts) == 1 && hosts[0] != r.Host:
 		return errHost
+	case r.Header.Get("Expect") != "":
+		return errExpect
 	case len(lengths) == 0:
 		return nil
 	}

@@ -339,6 +339,8 @@ func TestHTTP2FramingAgreesWithFields(t *testing.T) {
 		{"a length that is too long", []string{length, "1000000000000000000"}, "abc", ""},
 		{"another host", []string{"host", "other"}, "", ""},
 		{"two hosts", []string{"host", "node", "host", "other"}, "", ""},
+		{"the known expectation", []string{"expect", "100-continue"}, "abc", `"abc" true`},
+		{"an unknown expectation", []string{"expect", "x"}, "", ""},
 	} {
 		f := r.frames(t, client)
 		f.must(f.asks(1, c.body == "", c.fields...))
@@ -359,7 +361,7 @@ func TestHTTP2FramingAgreesWithFields(t *testing.T) {
 // TestUnreadDataIsBounded: a client cannot send more than the window ahead, nor a longer frame.
 func TestUnreadDataIsBounded(t *testing.T) {
 	let := make(chan struct{})
-	r, client := h2Server(t, func(c *Config) { c.Window = 64 << 10 }, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { <-let }), nil)
+	r, client := h2Server(t, func(c *Config) { c.Streams, c.Window = 100, 64<<10 }, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { <-let }), nil)
 	defer close(let)
 	part := make([]byte, 16<<10)
 	f := r.frames(t, client)
@@ -379,8 +381,8 @@ func TestUnreadDataIsBounded(t *testing.T) {
 		case *http2.RSTStreamFrame:
 			return frame.ErrCode == http2.ErrCodeFlowControl
 		case *http2.WindowUpdateFrame:
-			if frame.Increment > 1 {
-				t.Errorf("the window grows by %d, and nobody reads", frame.Increment)
+			if grows := int(frame.Increment); frame.StreamID != 0 || grows != 100*64<<10-65535 { // the window of a connection begins so
+				t.Errorf("the window grows by %d, although nothing is read", grows)
 			}
 		}
 		return false
@@ -535,5 +537,22 @@ func TestHandshakeTimesOut(t *testing.T) {
 	s.Kill()
 	if err := <-r.ended; err != nil {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// TestUnknownExpectationFails: an Expect that the server cannot meet gets the same status over both protocols.
+func TestUnknownExpectationFails(t *testing.T) {
+	r, client := h2Server(t, nil, new(reads), nil)
+	for want, transport := range map[string]*http.Transport{"HTTP/2.0": r.two(t, client), "HTTP/1.1": {TLSClientConfig: client.Clone()}} {
+		q := post(r.url())
+		q.Header.Set("Expect", "x")
+		resp, err := transport.RoundTrip(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != http.StatusExpectationFailed || resp.Proto != want {
+			t.Errorf("%s: %s %d", want, resp.Proto, resp.StatusCode)
+		}
+		transport.CloseIdleConnections()
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"net"
@@ -30,7 +29,7 @@ type Config struct {
 	MaxConns  int           // connections
 	MaxHeader int           // bytes of a request header
 	Streams   int           // concurrent requests of one HTTP/2 connection; all connections together have MaxConns, and those of one peer its share of them
-	Window    int           // bytes that an HTTP/2 connection may send before they are read, at least 64 KiB
+	Window    int           // bytes of a body that an HTTP/2 client may send before they are read, at least 64 KiB
 	Header    time.Duration // to receive the header
 	Read      time.Duration // to receive the whole request, including the header
 	Request   time.Duration // for the handler
@@ -186,7 +185,8 @@ func (s *Server) server(whole context.Context) *http.Server {
 		ConnContext:       guarded,
 		ConnState:         settles,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Streams, MaxReadFrameSize: smallest, MaxReceiveBufferPerStream: c.Window,
-			MaxReceiveBufferPerConnection: c.Window, WriteByteTimeout: c.Write},
+			MaxReceiveBufferPerConnection: c.Streams * c.Window, // so a body that is not read delays no other
+			WriteByteTimeout:              c.Write},
 		DisableGeneralOptionsHandler: true, // so that every request is counted
 		ErrorLog:                     log.New(serverLog{s.log}, "", 0),
 	}
@@ -343,8 +343,12 @@ func callHook(hook func()) {
 func refuse(w http.ResponseWriter, why error) {
 	h := w.Header()
 	h["Connection"], h["Content-Type"] = []string{"close"}, []string{"text/plain; charset=utf-8"}
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = io.WriteString(w, "400 Bad Request: "+why.Error()) // a client that does not read it needs nothing else
+	status := http.StatusBadRequest
+	if errors.Is(why, errExpect) {
+		status = http.StatusExpectationFailed
+	}
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "%d %s: %v", status, http.StatusText(status), why) // a client that does not read it needs nothing else
 }
 
 // A responseWriter decides when its header is sent whether the connection will be closed, not when the request

@@ -189,7 +189,7 @@ func TestConnectionsAfterRejectionsAreDelayed(t *testing.T) {
 	}
 }
 
-// TestRejectedRequestsEndHTTP2: the client gets a GOAWAY.
+// TestRejectedRequestsEndHTTP2: the client gets a GOAWAY with the response, not only when the connection was idle for long.
 func TestRejectedRequestsEndHTTP2(t *testing.T) {
 	k, f := startRejectingH2(t)
 	for n := range uint32(rejection.Burst) {
@@ -199,9 +199,24 @@ func TestRejectedRequestsEndHTTP2(t *testing.T) {
 	if k.floods.Load() != 0 {
 		t.Fatalf("%d connections ended", k.floods.Load())
 	}
+	isAnnounced := false
+	goes := func(frame http2.Frame) bool {
+		isAnnounced = isAnnounced || goesAway(http2.ErrCodeNo)(frame)
+		return isAnnounced
+	}
 	f.must(f.asks(2*rejection.Burst+1, true, "x-no", "1"))
-	if err := f.until(goesAway(http2.ErrCodeNo)); err != nil || k.floods.Load() != 1 {
-		t.Fatalf("%v; %d connections ended", err, k.floods.Load())
+	f.must(f.until(func(frame http2.Frame) bool {
+		return goes(frame) || frame.Header().Type == http2.FrameHeaders && frame.Header().StreamID == 2*rejection.Burst+1
+	}))
+	if !isAnnounced {
+		f.must(f.WritePing(false, [8]byte{1}))
+		f.must(f.until(func(frame http2.Frame) bool {
+			is, ok := frame.(*http2.PingFrame)
+			return goes(frame) || ok && is.IsAck()
+		}))
+	}
+	if !isAnnounced || k.floods.Load() != 1 {
+		t.Fatalf("announced: %v; %d connections ended", isAnnounced, k.floods.Load())
 	}
 }
 

@@ -29,7 +29,7 @@ func TestServerUsesEachLimit(t *testing.T) {
 		"MaxHeaderBytes":                      {is.MaxHeaderBytes, c.MaxHeader},
 		"HTTP2.MaxConcurrentStreams":          {is.HTTP2.MaxConcurrentStreams, c.Streams},
 		"HTTP2.MaxReceiveBufferPerStream":     {is.HTTP2.MaxReceiveBufferPerStream, c.Window},
-		"HTTP2.MaxReceiveBufferPerConnection": {is.HTTP2.MaxReceiveBufferPerConnection, c.Window},
+		"HTTP2.MaxReceiveBufferPerConnection": {is.HTTP2.MaxReceiveBufferPerConnection, c.Streams * c.Window},
 	} {
 		if sizes[0] != sizes[1] {
 			t.Errorf("%s is %d, want %d", name, sizes[0], sizes[1])

@@ -65,7 +65,7 @@ func TestSlowBodyTimesOut(t *testing.T) {
 		ended <- err
 	})
 	c := local()
-	c.Header, c.Read = 20*time.Millisecond, 50*time.Millisecond
+	c.Read = 50 * time.Millisecond
 	conn := start(t, c, h, nil).dial(t)
 	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: node\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
 		t.Fatal(err)

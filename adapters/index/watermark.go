@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -12,29 +13,30 @@ import (
 	"macronode/core/types"
 )
 
-// Watermark returns the last frame in the tables of the index in a directory, and its journal.
+// Watermark returns the last frame in the tables of the index in a directory, the root after it, and its journal.
 // Every such frame was durable. It returns 0 if there is no readable index. It changes nothing.
-func Watermark(dir string) (of types.JournalID, last types.LSN, err error) {
+func Watermark(dir string) (of types.JournalID, last types.LSN, root types.Root, err error) {
+	files := &lockedFS{FS: vfs.Default}
 	defer func() {
 		if r := recover(); r != nil {
 			corrupt, is := r.(corruption) // the engine does not go on, so it is not closed
 			if !is {
 				panic(r)
 			}
-			of, last, err = 0, 0, errors.New(string(corrupt))
+			of, last, root, err = 0, 0, types.Root{}, errors.Join(errors.New(string(corrupt)), files.unlock())
 		}
 	}()
 	at := filepath.Join(dir, tables)
 	if _, err := os.Stat(at); err != nil {
-		return 0, 0, nil //nolint:nilerr // the index may not exist
+		return 0, 0, root, nil //nolint:nilerr // the index may not exist
 	}
-	o := &pebble.Options{ReadOnly: true, FS: vfs.Default, CacheSize: 1 << 20, MaxOpenFiles: 16, Logger: quiet{}}
+	o := &pebble.Options{ReadOnly: true, FS: files, CacheSize: 1 << 20, MaxOpenFiles: 16, Logger: quiet{}}
 	db, err := pebble.Open(at, o)
 	if err != nil {
-		return 0, 0, fmt.Errorf("index: open the tables: %w", err)
+		return 0, 0, root, fmt.Errorf("index: open the tables: %w", err)
 	}
 	m, err := readMark(db)
-	return m.journal, m.lsn, errors.Join(err, db.Close())
+	return m.journal, m.lsn, m.root, errors.Join(err, db.Close())
 }
 
 func readMark(db *pebble.DB) (m mark, err error) {
@@ -50,6 +52,25 @@ func readMark(db *pebble.DB) (m mark, err error) {
 		_ = m.read(value, v.uvar(1<<62))
 	}
 	return m, closer.Close()
+}
+
+// A lockedFS keeps the lock of an engine, so that an engine that is not closed does not keep it for the rest of the process.
+type lockedFS struct {
+	vfs.FS
+	lock io.Closer
+}
+
+// Lock locks a file.
+func (f *lockedFS) Lock(name string) (lock io.Closer, err error) {
+	f.lock, err = f.FS.Lock(name)
+	return f.lock, err
+}
+
+func (f *lockedFS) unlock() error {
+	if f.lock == nil {
+		return nil
+	}
+	return f.lock.Close()
 }
 
 // A corruption is the panic of quiet.

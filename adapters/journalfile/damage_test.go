@@ -80,7 +80,7 @@ func TestBitFlips(t *testing.T) {
 		whole(t, k.frames)
 		switch {
 		case off < last.off && th.size == batchSize:
-			if err != nil || !slices.EqualFunc(k.frames, sealed, same) || found.Rebuilt != 1 || found.CutBytes != 0 {
+			if err != nil || !slices.EqualFunc(k.frames, sealed, same) || found.Repaired != 1 || found.CutBytes != 0 {
 				t.Fatalf("byte %d, in a batch header: %d frames, found %+v, %v", off, len(k.frames), found, err)
 			}
 			rebuildsAgain(t, d, sealed)
@@ -119,7 +119,7 @@ func rebuildsAgain(t *testing.T, d *world.Disk, want []record.Sealed) {
 	t.Helper()
 	d.Crash(world.Dull{})
 	j, found, back := recovered(t, d)
-	if !slices.EqualFunc(back, want, same) || found.Rebuilt != 1 || found.Known != found.Last {
+	if !slices.EqualFunc(back, want, same) || found.Repaired != 1 || found.Known != found.Last {
 		t.Fatalf("the second time %d frames of %d, found %+v", len(back), len(want), found)
 	}
 	add(t, j, 1)
@@ -190,7 +190,7 @@ func TestDamageBetweenSegments(t *testing.T) {
 	must(t, err)
 	foreign.Roll = startSize + 1
 	for range 5 {
-		add(t, foreign, 2)
+		addSalted(t, foreign, 2, 1)
 	}
 	short := segments["00000002.seg"]
 	for _, c := range []struct {
@@ -209,9 +209,9 @@ func TestDamageBetweenSegments(t *testing.T) {
 		{"the first missing", func(m map[string][]byte) { delete(m, first) },
 			journalfile.Damage{Segment: "00000002.seg", From: 1, To: 2}},
 		{"twice", func(m map[string][]byte) { m["00000003.seg"] = short },
-			journalfile.Damage{Segment: "00000003.seg", Offset: int64(len(short)), From: 5, To: 6}},
+			journalfile.Damage{Segment: "00000003.seg", From: 5, To: 6}},
 		{"of another journal", func(m map[string][]byte) { m["00000003.seg"] = read(t, other, "00000003.seg") },
-			journalfile.Damage{Segment: "00000003.seg", From: 5, To: 5}},
+			journalfile.Damage{Segment: "00000003.seg", From: 5, To: 6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := map[string][]byte{}

@@ -29,10 +29,24 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 	if len(row) == 0 && n.found.Known > 0 {
 		return n.found, n.lost(segmentName(1), 0, n.found.Known, "no segment is there")
 	}
+	others, err := foreign(fsys, row, r.Proof, r.Older)
+	if err != nil {
+		return n.found, err
+	}
 	for i, p := range row {
+		n.foreign = others[i]
 		end := types.LSN(unlimited)
 		if n.last = i == len(row)-1; !n.last && row[i+1].first > 0 {
 			end = row[i+1].first
+		}
+		n.most, n.beforeForeign = end, !n.last && others[i+1] != ""
+		for next := i + 1; next < len(row) && others[next] != ""; next++ {
+			if n.most = unlimited; next < len(row)-1 && row[next+1].first > 0 {
+				n.most = row[next+1].first
+			}
+		}
+		if n.most < end { // what a foreign segment begins with is lost only if no later one has it
+			end = n.most
 		}
 		n.bound, n.gap = n.limit(row, i), gap(row, i)
 		if err := n.segment(p, end); err != nil {
@@ -52,12 +66,17 @@ type inspection struct {
 	damaged func(*Damage) error
 
 	found  Found
-	rooted bool   // found.Root is that of the frame found.Last
-	whole  bool   // the frame found.Last can be read
-	last   bool   // this is the last segment
-	bound  bound  // of the segment
-	gap    string // the segment that is missing after this one; empty: none is
-	done   int64
+	rooted bool      // found.Root is that of the frame found.Last
+	whole  bool      // the frame found.Last can be read
+	last   bool      // this is the last segment
+	bound  bound     // of the segment
+	gap    string    // the segment that is missing after this one; empty: none is
+	most   types.LSN // the begin of the next segment that is not foreign
+
+	beforeForeign bool // the next segment is foreign: its begin proves nothing
+	done          int64
+
+	foreign string // why the segment does not lead to the end of the journal; empty: it does
 }
 
 // lost reports that frames up to a given one cannot be read.
@@ -96,12 +115,12 @@ func (n *inspection) segment(p part, end types.LSN) error {
 	switch {
 	case err != nil:
 		return err
-	case foul && end == unlimited && n.last:
+	case foul && n.most < unlimited:
+		return n.lost(p.name, 0, max(f.Last, n.most-1), why)
+	case foul && n.last:
 		return n.lost(p.name, 0, max(f.Last, f.Known), why)
-	case foul && end == unlimited:
-		return n.lost(p.name, 0, f.Last, why)
 	case foul:
-		return n.lost(p.name, 0, max(f.Last, end-1), why)
+		return n.lost(p.name, 0, f.Last, why)
 	case why != "":
 		if err := n.lost(p.name, 0, max(f.Last+1, p.first)-1, why); err != nil {
 			return err
@@ -110,7 +129,7 @@ func (n *inspection) segment(p part, end types.LSN) error {
 	if p.whole {
 		f.Journal, f.Root, f.Epoch, n.rooted = p.start.journal, p.start.prev, p.start.epoch, true
 	}
-	pane, err := openPane(n.fsys, p.name, block)
+	pane, err := openRepaired(n.fsys, p.number, block)
 	if err != nil {
 		return err
 	}
@@ -126,14 +145,16 @@ func (n *inspection) follows(p part) (why string, foul bool, err error) {
 	switch {
 	case err != nil:
 		return "", false, err
+	case p.whole && !ours:
+		return "it is of another journal", true, nil
+	case n.foreign != "":
+		return n.foreign, true, nil
 	case !p.whole:
 		return "its start is invalid", false, nil
-	case !ours:
-		return "it is of another journal", true, nil
 	case h.first < f.Last+1 || n.rooted && h.first == f.Last+1 && h.prev != f.Root:
-		return "it does not follow the segment before it", true, nil
+		return whyUnfit, true, nil
 	case h.epoch < f.Epoch:
-		return "its writer had been replaced by a later one", true, nil
+		return "its writer had been replaced by a later one", false, nil
 	case h.first > f.Last+1:
 		return missing, false, nil
 	}
@@ -141,10 +162,10 @@ func (n *inspection) follows(p part) (why string, foul bool, err error) {
 }
 
 // frames visits the items of a segment. If its end is unknown, frames behind damage count as far
-// as they are known to be durable.
+// as they are known to be durable; so do those beyond its end, where a foreign segment begins.
 func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 	f, off, reported, hole := &n.found, int64(startItem), int64(0), false
-	for f.Last+1 < end {
+	for f.Last+1 < max(end, n.most) {
 		l, ok, err := p.next(off, p.size, 0, f.Last+1, unlimited)
 		if err != nil {
 			return err
@@ -154,13 +175,15 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 			if err != nil {
 				return err
 			}
-			if hole = !rebuilt; hole && end == unlimited {
-				if end, err = n.proved(p); err != nil {
+			if hole = !rebuilt; hole && (n.beforeForeign || end == unlimited) {
+				proved, err := n.proved(p)
+				if err != nil {
 					return err
 				}
+				n.most, end = min(n.most, proved), min(end, proved)
 			}
 		}
-		if !ok || l.lsn >= end {
+		if !ok || l.lsn >= max(end, n.most) {
 			break
 		}
 		if err := n.item(p, off, l); err != nil {
@@ -181,6 +204,9 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 			d.endsEarly(n.gap, n.last)
 		}
 		return n.lost(d.Segment, d.Offset, end-1, d.Why)
+	}
+	if f.Last >= end { // beyond it, the next segment of the journal need not go on
+		n.rooted = false
 	}
 	if n.last {
 		f.CutBytes = spent
@@ -210,6 +236,11 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 	if l.it.magic == batchMagic {
 		return nil
 	}
+	if p.isPatched(l.off) {
+		if err := n.lost(p.name, l.off, f.Last, whyRepeated); err != nil {
+			return err
+		}
+	}
 	prev, ok, err := p.before(l.off, l.it)
 	if err != nil {
 		return err
@@ -223,6 +254,12 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 		if err := n.lost(p.name, l.off, l.lsn, "the root before the frame is lost, or it breaks the chain"); err != nil {
 			return err
 		}
+	}
+	if why := n.Proof.contradicts(l.lsn, types.Root(l.it.root)); why != "" && whole {
+		if err := n.lost(p.name, l.off, l.lsn, why); err != nil {
+			return err
+		}
+		whole = false
 	}
 	f.Last, f.Root, n.rooted, n.whole = l.lsn, types.Root(l.it.root), true, whole
 	return nil

@@ -31,9 +31,12 @@ type Journal struct {
 	root         types.Root
 	durable      atomic.Uint64
 	open         atomic.Pointer[openSegment]
+	proof        Proof // of its reading, and the older ones
+	older        []Proof
 	knownDurable types.LSN    // after damage: all frames up to this one were durable, and whole ones can be read
 	grown        atomic.Int64 // bytes that the next start reads
 	failed       error        // why writes are rejected
+	cut          error        // the open segment was found shorter than ready; Sync reports it
 	table        table
 	slots        [shelf]slot
 	scratch      []byte
@@ -85,6 +88,9 @@ func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, er
 		}
 	}
 	buf := j.seal(make([]byte, 0, room(sealed)), sealed, j.size)
+	if j.size+int64(len(buf)) >= j.ready {
+		j.noteCut() // the write makes the file as long as it was, so Sync would not notice the cut
+	}
 	if _, err := j.file.WriteAt(buf, j.size); err != nil {
 		return nil, j.fail(failing(event.WriteFailed, fmt.Sprintf("write %v", sealed[0].LSN), err))
 	}
@@ -143,6 +149,7 @@ func (j *Journal) ahead() error {
 	if j.ready = j.size; more <= 0 {
 		return nil
 	}
+	j.noteCut() // as in Write
 	n, err := j.file.WriteAt(make([]byte, more), j.size)
 	j.ready += int64(n)
 	if err = failing(event.WriteFailed, "make room", err); err != nil && FaultOf(err) != event.NoSpace {
@@ -152,7 +159,8 @@ func (j *Journal) ahead() error {
 }
 
 // Sync makes written frames durable. If it fails, the journal rejects all further writes: after a
-// failed sync, data can be readable and still not be on disk.
+// failed sync, data can be readable and still not be on disk. It fails with ErrCut if the open segment is
+// shorter than what was written to it.
 func (j *Journal) Sync() (types.LSN, error) {
 	if j.failed != nil {
 		return j.Durable(), j.failed
@@ -160,11 +168,26 @@ func (j *Journal) Sync() (types.LSN, error) {
 	if err := j.file.Sync(); err != nil {
 		return j.Durable(), j.fail(failing(event.SyncFailed, fmt.Sprintf("sync %v", j.last), err))
 	}
+	if j.noteCut(); j.cut != nil {
+		return j.Durable(), j.fail(j.cut)
+	}
 	j.durable.Store(uint64(j.last))
 	if at := j.open.Load(); at != nil {
 		at.synced.Store(j.size)
 	}
 	return j.last, nil
+}
+
+// noteCut notes that the open segment is shorter than what was written to it. Frames that were acknowledged may be lost then. The batch
+// is written nevertheless: its header proves to the next start that the frames before it were durable. Without it, the next
+// start would take the cut for the end of the journal.
+func (j *Journal) noteCut() {
+	size, err := j.file.Size()
+	if err != nil || size >= j.ready || j.cut != nil { // a disk error is no evidence of other programs
+		return
+	}
+	short := fmt.Errorf("%w: has %d bytes, %d were written", ErrCut, size, j.ready)
+	j.cut = failing(event.FilesLost, "open segment "+segmentName(j.number), short)
 }
 
 func (j *Journal) fail(err error) error {
@@ -273,6 +296,7 @@ func (j *Journal) begin(again []record.Sealed) error {
 		return errors.Join(failing(event.SyncFailed, "sync the directory for "+name, err), f.Close())
 	}
 	if j.file != nil {
+		j.noteCut() // while it is open
 		if err := j.file.Close(); err != nil {
 			return errors.Join(failing(event.WriteFailed, "close the segment before "+name, err), f.Close())
 		}

@@ -28,7 +28,7 @@ const (
 	first                 = "00000001.seg"
 )
 
-func must(t testing.TB, err error) {
+func must(t tb, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,12 @@ func frames(lsn types.LSN, n int, salt uint64) (arena []byte, batch []event.Fram
 // add writes and syncs one batch.
 func add(t testing.TB, j *journalfile.Journal, n int) []record.Sealed {
 	t.Helper()
-	arena, batch := frames(j.Durable()+1, n, 0)
+	return addSalted(t, j, n, 0)
+}
+
+func addSalted(t tb, j *journalfile.Journal, n int, salt uint64) []record.Sealed {
+	t.Helper()
+	arena, batch := frames(j.Durable()+1, n, salt)
 	sealed, err := j.Write(arena, batch)
 	must(t, err)
 	upto, err := j.Sync()
@@ -96,7 +101,7 @@ func same(a, b record.Sealed) bool {
 	return a.Journal == b.Journal && a.LSN == b.LSN && a.Prev == b.Prev && a.Root == b.Root && bytes.Equal(a.Body, b.Body)
 }
 
-func read(t testing.TB, d fs.FS, name string) []byte {
+func read(t tb, d fs.FS, name string) []byte {
 	t.Helper()
 	all, err := fs.ReadAll(d, name)
 	must(t, err)
@@ -104,7 +109,7 @@ func read(t testing.TB, d fs.FS, name string) []byte {
 }
 
 // disk returns a disk with some files, synced.
-func disk(t testing.TB, files map[string][]byte) *world.Disk {
+func disk(t tb, files map[string][]byte) *world.Disk {
 	t.Helper()
 	d := world.NewDisk()
 	for name, text := range files {
@@ -129,7 +134,7 @@ func files(t testing.TB, d fs.FS) string {
 	return strings.Join(reported, "\n")
 }
 
-func names(t testing.TB, d fs.FS) []string {
+func names(t tb, d fs.FS) []string {
 	t.Helper()
 	all, err := d.List()
 	must(t, err)
@@ -317,9 +322,10 @@ func TestRecoveryKeepsForeignFiles(t *testing.T) {
 	if got := names(t, d); !slices.Equal(got, []string{first, "LOCK", "notes"}) {
 		t.Fatalf("%q", got)
 	}
-	for _, name := range []string{"1.seg", "-0000001.seg", "journal.seg", "000000001.seg"} {
-		odd := disk(t, map[string][]byte{name: nil})
-		if _, _, err := journalfile.Recover(odd, ours, nil); !errors.Is(err, journalfile.ErrFormat) {
+	for _, name := range []string{"1.seg", "-0000001.seg", "journal.seg", "000000001.seg", "00000000.seg"} {
+		odd := disk(t, map[string][]byte{name: read(t, d, first), first: read(t, d, first)})
+		_, _, err := journalfile.Recover(odd, ours, nil)
+		if !errors.Is(err, journalfile.ErrFormat) || !strings.Contains(err.Error(), name+" is not the name of a segment") || !strings.Contains(err.Error(), "move that file") {
 			t.Errorf("%s was passed over: %v", name, err)
 		}
 	}
@@ -365,7 +371,10 @@ func TestIntactReportsOtherPrograms(t *testing.T) {
 		if err := j.Intact(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}
-		j.Roll = 1
+		if j.Roll = 1; what == "cut" { // TestCutIsNotAcknowledged
+			must(t, j.Close())
+			continue
+		}
 		add(t, j, 1) // begins another segment
 		if err := j.Intact(); err != nil {
 			t.Errorf("%s: not intact in the next segment: %v", what, err)
@@ -374,6 +383,60 @@ func TestIntactReportsOtherPrograms(t *testing.T) {
 		if err := j.Intact(); err != nil {
 			t.Errorf("%s: not intact when closed: %v", what, err)
 		}
+	}
+}
+
+// TestCutIsNotAcknowledged: if the open segment is cut, the sync that follows fails, and nothing is written after it. That holds if the
+// next batch makes the file as long as it was. The next start reports the lost frames as damage if a batch was written behind them.
+func TestCutIsNotAcknowledged(t *testing.T) {
+	const written = 20
+	for _, c := range []struct {
+		name      string
+		frames    int  // of the next batch
+		afterNext bool // the cut follows the write of the next batch
+		roll      int64
+	}{
+		{"the next batch fits into the preallocated space", 9, false, 1 << 20},
+		{"the next batch ends behind the preallocated space", 200, false, 1 << 20},
+		{"a segment ends with the next batch", 200, false, 6000},
+		{"the next batch begins another segment", 9, false, 100},
+		{"between a write and its sync", 9, true, 1 << 20},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			j := open(t, fs.Dir(dir), 1<<20)
+			for range written {
+				add(t, j, 1)
+			}
+			j.Roll = c.roll
+			path := filepath.Join(dir, first)
+			cut := func() {
+				text, err := os.ReadFile(path)
+				must(t, err)
+				must(t, os.Truncate(path, int64(len(bytes.TrimRight(text, "\x00"))/2)))
+			}
+			if !c.afterNext {
+				cut()
+			}
+			arena, batch := frames(written+1, c.frames, 0)
+			if _, err := j.Write(arena, batch); err != nil && !errors.Is(err, journalfile.ErrCut) {
+				t.Fatal(err)
+			}
+			if c.afterNext {
+				cut()
+			}
+			upto, err := j.Sync()
+			if !errors.Is(err, journalfile.ErrCut) || journalfile.FaultOf(err) != event.FilesLost || upto != written || j.Durable() != written {
+				t.Fatalf("durable up to %v, %v: %v", upto, j.Durable(), err)
+			}
+			if _, err := j.Write(arena, batch); !errors.Is(err, journalfile.ErrCut) {
+				t.Errorf("written after the cut: %v", err)
+			}
+			must(t, j.Close())
+			if _, _, err := journalfile.Recover(fs.Dir(dir), ours, nil); !c.afterNext && !errors.Is(err, journalfile.ErrDamaged) {
+				t.Errorf("the next start: %v", err)
+			}
+		})
 	}
 }
 

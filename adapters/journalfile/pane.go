@@ -19,6 +19,8 @@ type pane struct {
 	block int64 // bytes per read
 	off   int64 // offset of buf
 	buf   []byte
+
+	patches []patch // in the order of their offsets
 }
 
 func openPane(fsys fs.FS, name string, block int64) (*pane, error) {
@@ -62,6 +64,9 @@ func (p *pane) move(off, n int64) error {
 	}
 	if had += got; had < len(next) {
 		p.size = off + int64(had) // the size at that time
+	}
+	for _, r := range p.patches {
+		r.onto(next[:had], off)
 	}
 	p.off, p.buf = off, next[:had]
 	return nil

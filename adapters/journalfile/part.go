@@ -49,7 +49,7 @@ func lacking(row []part) (n int, first string) {
 }
 
 // list returns the segments in order, by name only, and the segments without a name that are left
-// over.
+// over. It returns ErrFormat if another file has the suffix of a segment, such as a copy under number 0.
 func list(fsys fs.FS) (row []part, leftovers []string, err error) {
 	names, err := fsys.List()
 	if err != nil {
@@ -64,8 +64,9 @@ func list(fsys fs.FS) (row []part, leftovers []string, err error) {
 		}
 		number, err := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 32)
 		p := part{name: name, number: uint32(number)}
-		if err != nil || name != segmentName(p.number) {
-			return nil, nil, fmt.Errorf("%w: %s is not the name of a segment", ErrFormat, name)
+		if err != nil || p.number == 0 || name != segmentName(p.number) {
+			return nil, nil, fmt.Errorf("%w: %s is not the name of a segment, the first one is %s: move that file out of the directory of the journal, or out of journal.archive if it is there",
+				ErrFormat, name, segmentName(1))
 		}
 		row = append(row, p)
 	}
@@ -106,6 +107,26 @@ func (p *part) look(pane *pane) error {
 		p.first = it.batch().first
 	}
 	return err
+}
+
+// added returns the first frame that the writer of a segment has added: a recovery begins a segment with frames of the one before.
+func (p part) added() types.LSN { return max(p.first, p.start.known+1) }
+
+// before returns the root before the first frame of a segment; false if it is damaged.
+func (p part) before(fsys fs.FS) (prev types.Root, isKnown bool, err error) {
+	if p.whole {
+		return p.start.prev, true, nil
+	}
+	pane, err := openPane(fsys, p.name, sparse)
+	if err != nil {
+		return prev, false, unlessGone(err)
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
+	l, err := pane.land(startItem+batchItem, frameMagic, p.first, p.first+1)
+	if err != nil || l.it.size == 0 {
+		return prev, false, err
+	}
+	return pane.before(l.off, l.it)
 }
 
 // continues reports whether a segment is of a journal, or begins with a restore of it.

@@ -25,6 +25,8 @@ type slot struct {
 	number uint32
 	file   fs.File
 	closed bool
+
+	patches []patch // of the segment
 }
 
 func (s *slot) open(fsys fs.FS, number uint32) (fs.File, error) {
@@ -37,15 +39,15 @@ func (s *slot) open(fsys fs.FS, number uint32) (fs.File, error) {
 	if err := s.clear(); err != nil {
 		return nil, err
 	}
-	f, err := fsys.Open(segmentName(number))
+	p, err := openRepaired(fsys, number, sparse)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrGone
 	}
 	if err != nil {
-		return nil, fmt.Errorf("journal: open a segment: %w", err)
+		return nil, err
 	}
-	s.number, s.file = number, f
-	return f, nil
+	s.number, s.file, s.patches = number, p.file, p.patches
+	return s.file, nil
 }
 
 func (s *slot) clear() error {
@@ -73,7 +75,7 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	if lsn == 0 || lsn > max(durable, j.knownDurable) {
 		return record.Sealed{}, ErrGone
 	}
-	places, err := j.places(lsn)
+	places, next, err := j.places(lsn)
 	if err != nil {
 		return record.Sealed{}, err
 	}
@@ -81,13 +83,21 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	for _, p := range places {
 		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.knownDurable
 		if p.whose == 0 {
-			if p.whose, err = j.owner(p.at); err != nil {
+			if p.whose, err = j.lineage().owner(p.at); err != nil {
 				return record.Sealed{}, err
 			}
 		}
 		if p.whose == 0 {
 			lost = &Damage{segmentName(p.number), 0, lsn, lsn, "its start is damaged: its journal is unknown"}
 			continue
+		}
+		ours, err := j.owns(p.at, p.whose)
+		if err != nil {
+			return record.Sealed{}, err
+		}
+		if !ours {
+			j.table.disown(p.at)
+			return j.find(lsn, back) // perhaps another one begins at or before it
 		}
 		s, err := j.read(p, lsn)
 		if len(s.Body) > 0 && err != nil && j.follows(&s, back) {
@@ -98,7 +108,34 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 		}
 		lost = err
 	}
+	if isForeign, err := j.hide(next); isForeign || err != nil {
+		if err != nil {
+			return record.Sealed{}, err
+		}
+		return j.find(lsn, back) // perhaps one behind it begins at or before it
+	}
+	if number := j.table.hidden(lsn); number > 0 {
+		lost = &Damage{segmentName(number), 0, lsn, lsn, "it is of another journal, or " + whyApart}
+	}
 	return record.Sealed{}, lost
+}
+
+// hide hides the n-th segment if it is not of the journal.
+func (j *Journal) hide(n int) (isForeign bool, err error) {
+	at, exists, err := j.known(n)
+	if err != nil || !exists {
+		return false, err
+	}
+	if at.whose == 0 {
+		if at.whose, err = j.lineage().owner(n); err != nil || at.whose == 0 {
+			return false, err
+		}
+	}
+	ours, err := j.owns(n, at.whose)
+	if err == nil && !ours {
+		j.table.disown(n)
+	}
+	return !ours, err
 }
 
 // follows finds the root before a frame in the previous segment if its own start is damaged: the
@@ -130,7 +167,7 @@ func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 	if err != nil {
 		return s, fmt.Errorf("journal: read %v: %w", lsn, err)
 	}
-	p := &pane{file: file, name: segmentName(at.number), size: size, block: sparse}
+	p := &pane{file: file, name: segmentName(at.number), size: size, block: sparse, patches: slot.patches}
 	l, err := p.frame(at, lsn)
 	if err == nil && !at.sound {
 		err = p.proved(at, l)

@@ -17,16 +17,44 @@ type From struct {
 	Journal types.JournalID
 }
 
+// A Proof is the root after a durable frame, as a file outside of the segments has it. The zero value is none.
+type Proof struct {
+	LSN    types.LSN
+	Root   types.Root
+	Source string // the file
+}
+
+// contradicts returns why a frame is not the right one; empty if nothing says so.
+func (p Proof) contradicts(lsn types.LSN, root types.Root) string {
+	if p.LSN != lsn || p.Root == root || p.LSN == 0 {
+		return ""
+	}
+	return p.contradiction()
+}
+
+// IsAgainst reports whether err is the damage that frames contradict p.
+func (p Proof) IsAgainst(err error) bool {
+	d, ok := errors.AsType[*Damage](err)
+	return ok && p.LSN > 0 && d.Why == p.contradiction()
+}
+
+func (p Proof) contradiction() string {
+	return p.Source + " has another root for frame " + p.LSN.String() + ": the segments are of a copy of the journal that went on otherwise, earlier frames perhaps too, or " + p.Source + " is"
+}
+
 // A Reading is the range of a journal to read, and its callbacks. The zero value reads all.
 // Segments before From are not opened.
 type Reading struct {
 	From     From
-	Known    types.LSN                   // all frames up to this one are known to be durable from elsewhere
-	Evidence types.LSN                   // frames up to this one were durable; unlike with Known, it is no damage if they are missing
+	Known    types.LSN // all frames up to this one are known to be durable from elsewhere
+	Evidence types.LSN // frames up to this one were durable; unlike with Known, it is no damage if they are missing
+	Proof    Proof     // see Reached; segments that contradict it are damaged
+	Older    []Proof
+	owned    bool                        // all segments of the range are known to be of the journal
 	Unsure   error                       // why it is unknown whether durable frames are missing at the end; Recover reports damage then
 	Upto     types.LSN                   // the last frame to read, which is durable; 0: the end of the journal
 	Each     func([]record.Sealed) error // gets the valid frames in order, in slices that it may keep
-	Rebuilt  func(*Damage)               // gets each invalid batch header whose frames are all whole: no frame is lost
+	Repaired func(*Damage)               // gets each damaged place that costs no frame
 	Progress func(Progress)
 }
 
@@ -74,7 +102,7 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 	case h.first == from.LSN+1:
 		return 0, nil
 	}
-	pane, err := openPane(s.fsys, p.name, sparse)
+	pane, err := openRepaired(s.fsys, p.number, sparse)
 	if err != nil {
 		return 0, err
 	}
@@ -96,7 +124,7 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 // offset; 0 if the frame is missing. The frame and what precedes it are not checked against the
 // chain.
 func (p *pane) behind(first, lsn types.LSN, b bound) (left batch, root types.Root, off int64, err error) {
-	at, err := p.seek(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
+	at, err := p.seekLate(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
 	if err != nil {
 		return left, root, 0, err
 	}

@@ -28,9 +28,9 @@ func TestRebuildLastBatchHeader(t *testing.T) {
 		var k kept
 		var places []journalfile.Damage
 		c.reading.Each = k.each
-		c.reading.Rebuilt = func(d *journalfile.Damage) { places = append(places, *d) }
+		c.reading.Repaired = func(d *journalfile.Damage) { places = append(places, *d) }
 		found, err := c.reading.Scan(disk(t, map[string][]byte{first: image}))
-		if err != nil || !slices.EqualFunc(k.frames, sealed[:c.frames], same) || found.Rebuilt != len(places) {
+		if err != nil || !slices.EqualFunc(k.frames, sealed[:c.frames], same) || found.Repaired != len(places) {
 			t.Fatalf("%s: %d frames, found %+v, %v", c.name, len(k.frames), found, err)
 		}
 		if c.frames == 6 && (len(places) != 1 || places[0].Segment != first || places[0].Offset != int64(things[7].off) || places[0].From != 5 || places[0].To != 4) {
@@ -45,7 +45,7 @@ func TestRebuildTwoHeaders(t *testing.T) {
 	image[things[1].off] ^= 1
 	image[things[4].off+4] ^= 1
 	_, found, back := recovered(t, disk(t, map[string][]byte{first: image}))
-	if !slices.EqualFunc(back, sealed, same) || found.Rebuilt != 2 {
+	if !slices.EqualFunc(back, sealed, same) || found.Repaired != 2 {
 		t.Fatalf("%d frames, found %+v", len(back), found)
 	}
 }
@@ -87,7 +87,7 @@ func TestRebuildNeverTakesStaleFrame(t *testing.T) {
 		later[10], later[edit] = later[10]^1, later[edit]^1
 		d := disk(t, map[string][]byte{first: stale, "00000002.seg": later})
 		found, err := journalfile.Reading{Known: 2, Evidence: 2}.Scan(d)
-		if !errors.Is(err, journalfile.ErrDamaged) || found.Last != 1 || found.Rebuilt != 0 {
+		if !errors.Is(err, journalfile.ErrDamaged) || found.Last != 1 || found.Repaired != 0 {
 			t.Fatalf("byte %d: found %+v, %v", edit, found, err)
 		}
 	}

@@ -2,6 +2,7 @@ package journalfile
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"macronode/adapters/fs"
@@ -27,7 +28,7 @@ type Found struct {
 	Epoch          types.Epoch // of the last writer
 	Segments       int         // number of segments
 	Bytes          int64       // of those that were read
-	Rebuilt        int         // number of invalid batch headers that were rebuilt from their frames
+	Repaired       int         // number of damaged places that cost no frame: headers of batches, and frames that a segment repeats
 	Missing        int         // number of segments that are not there although a later one is
 	FirstMissing   string      // the first of them; empty: none
 }
@@ -69,6 +70,8 @@ type scan struct {
 	passed int64           // bytes visited
 	last   bool            // the segment is the last one
 	gap    string          // the segment that is missing after it; empty: none is
+	other  string          // why it is of another past; empty: it is not, as far as can be seen
+	most   types.LSN       // the begin of the next segment that is not
 	on     bool            // something was read, or its position found: the next item must follow
 
 	scratch []byte
@@ -80,7 +83,7 @@ func (s *scan) run() (leftovers []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto)
+	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto, s.Proof.LSN)
 	s.found.Missing, s.found.FirstMissing = lacking(row)
 	if len(row) == 0 && s.From.LSN == 0 && s.found.Known > 0 {
 		s.found.Damaged = true
@@ -98,17 +101,69 @@ func (s *scan) run() (leftovers []string, err error) {
 			return nil, err
 		}
 	}
+	var others []string
+	if !s.owned {
+		if others, err = foreign(s.fsys, s.wanted(row[at:]), s.Proof, s.Older); err != nil {
+			return nil, err
+		}
+		acceptUnproven(others)
+	}
+	if isOther(others, 0) && others[0] != s.Proof.contradiction() {
+		switch is, err := s.beginsForeign(row, at, off); {
+		case err != nil: // a failed read is no reason to begin earlier
+			return nil, err
+		case is:
+			return nil, fmt.Errorf("%w: %s is not read: %s", ErrApart, row[at].name, others[0])
+		}
+	}
 	for n := at; n < len(row) && !s.over(); n++ {
-		s.last, s.gap = n == len(row)-1, gap(row, n)
-		if err := s.segment(row[n], off, ends(row, n)); err != nil {
+		end := ends(row, n)
+		s.last, s.gap, s.other, s.most = n == len(row)-1, gap(row, n), "", end
+		if off == 0 && isOther(others, n-at) {
+			s.other = others[n-at]
+		}
+		for m := n + 1; m < len(row) && isOther(others, m-at); m++ {
+			s.most = max(s.most, ends(row, m))
+		}
+		if err := s.segment(row[n], off, end); err != nil {
 			if s.found.Damaged = errors.Is(err, ErrDamaged); s.found.Damaged {
-				err = errors.Join(err, s.surveyBehindDamage(row[n:]))
+				err = errors.Join(err, s.surveyBehindDamage(row[n:], isOther(others, len(row)-1-at)))
 			}
 			return nil, err
 		}
 		s.done, off = s.done+row[n].size, 0
 	}
+	s.table.own()
 	return leftovers, nil
+}
+
+// beginsForeign reports whether From is a frame of another past, if the segment behind it is: a copy's snapshot fits to the copy's segments.
+func (s *scan) beginsForeign(row []part, at int, off int64) (bool, error) {
+	if s.From.LSN == 0 || off > 0 || at == 0 {
+		return off > 0, nil
+	}
+	is, err := Proof{LSN: s.From.LSN, Root: s.From.Root}.of(s.fsys, row[at-1], row[at])
+	return is == apart, err
+}
+
+// acceptUnproven takes the segments for ours that only lead to one that is not, if none before them is proved: what they begin with may be right.
+func acceptUnproven(others []string) {
+	for n := 0; n < len(others) && others[n] == Unproven; n++ {
+		others[n] = ""
+	}
+}
+
+// isOther reports whether the n-th segment is of another past.
+func isOther(others []string, n int) bool { return n < len(others) && others[n] != "" }
+
+// wanted returns the segments that are read, and the one behind them.
+func (s *scan) wanted(row []part) []part {
+	for n := 1; s.Upto > 0 && n < len(row); n++ {
+		if row[n].first > s.Upto {
+			return row[:n+1]
+		}
+	}
+	return row
 }
 
 // over reports whether all wanted frames were read.
@@ -123,8 +178,8 @@ func ends(row []part, n int) types.LSN {
 }
 
 // surveyBehindDamage visits the segments behind damage, beginning with the damaged one: for what they prove
-// durable, and so that they can be read.
-func (s *scan) surveyBehindDamage(rest []part) error {
+// durable, and so that they can be read. isStray reports that the last one is not of the journal.
+func (s *scan) surveyBehindDamage(rest []part, isStray bool) error {
 	for _, p := range rest {
 		if p.whole {
 			s.found.Known = max(s.found.Known, p.start.known)
@@ -133,6 +188,9 @@ func (s *scan) surveyBehindDamage(rest []part) error {
 			s.found.Journal, s.on = p.start.journal, true
 		}
 	}
+	if isStray && len(rest) > 1 {
+		rest, isStray = rest[:len(rest)-1], false
+	}
 	last := rest[len(rest)-1]
 	pane, err := openPane(s.fsys, last.name, block)
 	if err != nil {
@@ -140,8 +198,15 @@ func (s *scan) surveyBehindDamage(rest []part) error {
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
 	known, err := last.marks(pane)
-	s.found.Known = max(s.found.Known, known)
-	if p := rest[0]; s.table.size() > 0 && s.table.newest() == p.number || p.whole && p.start.first <= s.found.Last+1 {
+	if !isStray {
+		s.found.Known = max(s.found.Known, known)
+	}
+	isAnother := (s.other == "" || s.other == whyUnfit) && rest[0].whole && rest[0].start.first <= s.found.Last+1 // else its lineage decides
+	if isAnother && rest[0].start.first == s.found.Last+1 {                                                       // or the segment before it does: those after it show which
+		is, bad := s.Proof.of(s.fsys, rest[0], part{})
+		err, isAnother = errors.Join(err, bad), len(rest) == 1 && is != linked
+	}
+	if s.table.size() > 0 && s.table.newest() == rest[0].number || isAnother {
 		rest = rest[1:] // it is present, or belongs to another history
 	}
 	s.table.list(rest)
@@ -159,8 +224,15 @@ func (s *scan) segment(p part, off int64, end types.LSN) error {
 	}
 	if why != "" {
 		upto := s.found.Last + 1
-		if p.whole && p.start.first > upto {
+		switch {
+		case why == s.other && end == unlimited:
+			upto = max(upto, s.found.Known)
+		case why == s.other:
+			upto = max(upto, end-1)
+		case p.whole && p.start.first > upto:
 			upto = p.start.first - 1
+		case !p.whole && s.last:
+			upto = max(upto, s.found.Known)
 		}
 		if err := s.flush(); err != nil {
 			return err
@@ -173,17 +245,20 @@ func (s *scan) segment(p part, off int64, end types.LSN) error {
 
 // frames reads from off on.
 func (s *scan) frames(p part, off int64, end types.LSN) error {
-	pane, err := openPane(s.fsys, p.name, block)
+	pane, err := openRepaired(s.fsys, p.number, block)
 	if err != nil {
 		return err
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
-	for s.found.Last+1 < end && !s.over() {
+	for s.found.Last+1 < s.most && !s.over() {
 		it, err := pane.item(off)
 		if err != nil {
 			return err
 		}
 		why := s.take(it, off)
+		if why != "" && s.found.Last+1 >= end { // the next segment, which begins here, is of another past
+			break
+		}
 		if why != "" && it.size == 0 && s.open.count == 0 {
 			switch rebuilt, err := s.rebuild(pane, off, end); {
 			case err != nil:
@@ -195,6 +270,9 @@ func (s *scan) frames(p part, off int64, end types.LSN) error {
 		}
 		if why != "" {
 			return s.stop(pane, off, end, why)
+		}
+		if pane.isPatched(off) {
+			s.repaired(pane.name, off, s.found.Last, whyRepeated)
 		}
 		off, s.passed = off+it.size, s.passed+it.size
 		if s.size >= block {
@@ -216,11 +294,16 @@ func (s *scan) rebuild(pane *pane, off int64, end types.LSN) (ok bool, err error
 	}
 	h.known, h.epoch = s.found.Known, s.found.Epoch
 	s.open = h
-	s.found.Rebuilt++
-	if s.Rebuilt != nil {
-		s.Rebuilt(&Damage{pane.name, off, h.first, h.first - 1, "the header of a batch is invalid; its frames are whole"})
-	}
+	s.repaired(pane.name, off, h.first, "the header of a batch is invalid; its frames are whole")
 	return true, nil
+}
+
+// repaired reports a damaged place at a frame, or in front of it, that costs no frame.
+func (s *scan) repaired(name string, off int64, lsn types.LSN, why string) {
+	s.found.Repaired++
+	if s.Repaired != nil {
+		s.Repaired(&Damage{name, off, lsn, lsn - 1, why})
+	}
 }
 
 // bound returns what is known from outside about the segment that ends before a frame.
@@ -244,16 +327,18 @@ func (s *scan) begin(p part) (why string, err error) {
 		return "", err
 	}
 	switch {
+	case p.whole && !ours && h.first == f.Last+1 && h.prev == f.Root:
+		return "it is of another journal", nil
+	case s.other != "":
+		return s.other, nil
 	case !p.whole:
 		return "its start is invalid", nil
 	case h.first > f.Last+1:
 		return missing, nil
 	case h.first < f.Last+1 || h.prev != f.Root:
-		return "it does not follow the segment before it", nil
+		return whyUnfit, nil
 	case h.known+1 < h.first:
 		return "it began before its predecessor was durable", nil
-	case !ours:
-		return "it is of another journal", nil
 	case h.epoch < f.Epoch:
 		return "its writer had been replaced by a later one", nil
 	}
@@ -311,6 +396,9 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 	if f.Root, s.scratch = digest.Chain(s.scratch, f.Prev, f.Body); f.Root != types.Root(it.root) {
 		return "a frame that breaks the chain"
 	}
+	if why := s.Proof.contradicts(f.LSN, f.Root); why != "" {
+		return why
+	}
 	s.open.count, s.open.bytes = s.open.count-1, s.open.bytes-uint32(it.size)
 	s.table.note(f.LSN, off)
 	s.found.Last, s.found.Root = f.LSN, f.Root
@@ -341,6 +429,9 @@ func (s *scan) stop(p *pane, off int64, end types.LSN, why string) error {
 	spent, err := p.spent(off)
 	if err != nil {
 		return err
+	}
+	if spent == 0 && end == unlimited && !s.last && s.gap == "" {
+		upto = last // the start of the next segment is damaged
 	}
 	if upto > last {
 		d := &Damage{p.name, off, last + 1, upto, why}

@@ -193,7 +193,7 @@ func TestPartIsNotDeliveredToNextUser(t *testing.T) {
 }
 
 // TestReservationOutlivesItsCaller: a caller that does not wait for its reservation leaves it to the
-// next one, which reserves nothing; the one after that reserves again.
+// next one, which reserves nothing; the one after that reserves again. A second reservation is refused before the first is decided.
 func TestReservationOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &admitNode{permits: 9}
@@ -205,6 +205,9 @@ func TestReservationOutlivesItsCaller(t *testing.T) {
 				t.Fatal("decided before the next step")
 			}
 			stop()
+			if g.Reserve(v.Ticket, 1) {
+				t.Fatal("a second reservation before the decision")
+			}
 			other, _ := g.Admit(t.Context(), event.Admit{Class: types.ClassAuthed}, nil) // a step, which decides
 			if got, replied := g.ReserveBytes(t.Context(), v.Ticket, 1); !replied || got.Ticket != v.Ticket || got.Bytes != 1 || d.passed != i+1 {
 				t.Errorf("%+v, %v; %d were decided", got, replied, d.passed)

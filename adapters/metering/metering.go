@@ -108,12 +108,13 @@ func (m *Recorder) Count(r accounting.Request, of flow.Reservation) {
 	m.waiting.Add(1)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.meter.Add(r) {
+	k, ok := m.meter.Add(&r)
+	if !ok {
 		m.credit.Cancel(of)
 		m.end(Lost, 1)
 		return
 	}
-	m.credit.End(of, m.meter.Key(&r), &r)
+	m.credit.End(of, k, &r)
 }
 
 // Cancel gives back what a request had reserved that does not count.

@@ -84,7 +84,7 @@ func newRecorder(n *fakeNode) (*metering.Recorder, map[metering.Outcome]uint64) 
 }
 
 func request(tenant types.Tenant, route string) accounting.Request {
-	return accounting.Request{Tenant: tenant, At: 1_700_000_000_000, Service: "gateway", Method: "get", Route: route, In: 1, Out: 2}
+	return accounting.Request{Tenant: tenant, At: 1_700_000_000_000, Labels: accounting.NewRequestLabels("gateway", "get", route), In: 1, Out: 2}
 }
 
 // TestEachRequestIsCountedOnce: whatever the node answers, each request has one outcome, and what is recorded is what

@@ -83,13 +83,20 @@ func Remove(dir string, r Run) error {
 	return syncDir(dir)
 }
 
-// Read returns the node that runs in dir: ErrNobody if there is none; ErrStale if it died without
-// removing its file, and then r is that file.
+// Read returns the node that runs in dir: ErrNotRunning if there is none; ErrStale if it died without
+// removing its file, and then r is that file. The lock on dir decides, because another process can have
+// the PID of a node that died. If no process has the PID, the lock is not tried: a trial can make a start fail.
 func Read(dir string) (r Run, err error) {
 	if r, err = read(dir); err != nil {
 		return r, err
 	}
 	if !Alive(r.PID) {
+		return r, ErrStale
+	}
+	switch runs, err := file.HeldBy(file.Dir(dir), r.PID); {
+	case err != nil:
+		return r, fmt.Errorf("read %s: %w", runName, err)
+	case !runs:
 		return r, ErrStale
 	}
 	return r, nil

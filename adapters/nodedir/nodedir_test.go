@@ -10,7 +10,20 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	file "macronode/adapters/fs"
 )
+
+// lock locks a directory as its node does.
+func lock(t *testing.T, dir string) *file.Held {
+	t.Helper()
+	held, err := file.Lock(file.Dir(dir), "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = held.Close() })
+	return held
+}
 
 func here() Run {
 	return Run{PID: os.Getpid(), Version: "v1", Listen: Listen{HTTP: "127.0.0.1:1", Admin: "127.0.0.1:2"}, Token: "t"}
@@ -43,6 +56,7 @@ func TestRunningNodeIsFound(t *testing.T) {
 	if _, err := Read(dir); !errors.Is(err, ErrNotRunning) {
 		t.Fatal(err)
 	}
+	lock(t, dir)
 	old := here()
 	old.Token = "of an earlier one"
 	for _, r := range []Run{old, here()} {
@@ -62,8 +76,40 @@ func TestRunningNodeIsFound(t *testing.T) {
 	if err := errors.Join(Remove(dir, here()), Remove(dir, here())); err != nil {
 		t.Fatal(err)
 	}
-	if left := names(t, dir); len(left) > 0 {
+	if left := names(t, dir); len(left) != 1 || left[0] != file.LockName {
 		t.Fatal("left behind: ", left)
+	}
+}
+
+// TestReusedPIDIsStale: another process has the PID of a node that died. No lock, or the lock of another process, shows it.
+func TestReusedPIDIsStale(t *testing.T) {
+	dir, r := t.TempDir(), here()
+	held := lock(t, dir)
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(dir); !errors.Is(err, ErrStale) || got != r {
+		t.Errorf("without a lock: %v, %v", got, err)
+	}
+	lock(t, dir)
+	if got, err := Read(dir); err != nil || got != r {
+		t.Errorf("with its lock: %v, %v", got, err)
+	}
+	r.PID = os.Getppid()
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(dir); !errors.Is(err, ErrStale) || got != r {
+		t.Errorf("with the lock of another process: %v, %v", got, err)
+	}
+	if err := os.Remove(filepath.Join(dir, file.LockName)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Read(dir); err != nil || got != r {
+		t.Errorf("with a lock without a name: %v, %v", got, err)
 	}
 }
 

@@ -30,6 +30,7 @@ type coded struct {
 	faulty   placement.Set                   // providers that failed to open a file: they are not asked for another shard
 	stripe   *stripe                         // nil until a stripe is restored
 	restored uint64                          // 1 + the stripe that is in stripe
+	short    bool                            // a file could not be opened because the node lacks a resource: nothing is known of that shard
 	away     error                           // of a shard in a provider that cannot be reached or has failed; nil: there was none
 	failed   error                           // of another shard that is not good; nil: all others are gone
 }
@@ -61,7 +62,7 @@ func (s *Store) openCoded(row storage.Stored, scheme coding.Scheme, order placem
 				continue
 			}
 			c.openShard(shard, near&all&^c.holders()) // a provider was added since it was written
-			if c.files[shard] == nil {
+			if c.files[shard] == nil && !c.short {
 				s.defect(row)
 			}
 		}
@@ -118,10 +119,11 @@ func (c *coded) tryShard(shard, i int, among placement.Set) {
 
 // noteError keeps why a shard in the i-th provider is not good.
 func (c *coded) noteError(i int, err error) {
+	c.short = c.short || IsShortage(err)
 	if away := c.store.providers[i].away(err); away != nil {
 		c.away = away
 	}
-	if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrGone) {
+	if !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrGone) && !IsShortage(err) {
 		c.failed = err
 		c.store.defect(c.row)
 	}

@@ -651,6 +651,8 @@ func TestRestoreKnowsWhatIsHopeless(t *testing.T) {
 		"a file, and the other copy":  {func(w *copies) { w.remove(0); w.damage(t, 1, 5) }, true, false},
 		"both, another part":          {apart, false, true},
 		"both, another part, no room": {func(w *copies) { apart(w); w.disks[0].Full, w.disks[1].Full = true, true }, false, false},
+		"both copies, no room":        {func(w *copies) { both(w); w.disks[0].Full, w.disks[1].Full = true, true }, true, false},
+		"both copies, room for one":   {func(w *copies) { both(w); w.disks[0].Full = true }, true, false},
 		"both, a provider has failed": {func(w *copies) { both(w); w.MarkFailed(1, syscall.EIO) }, false, false},
 		"a copy, and the other cannot be opened": {func(w *copies) {
 			w.damage(t, 0, 5)
@@ -678,6 +680,33 @@ func TestRestoreKnowsWhatIsHopeless(t *testing.T) {
 	w.damage(t, 0, 5)
 	if r, err := w.Restore(o, false, func(int) error { return nil }); err != nil || r.Readable {
 		t.Errorf("by their names: %+v, %v", r, err)
+	}
+	w.remove(0)
+	w.devices[1].err = syscall.EACCES
+	if r, err := w.Restore(o, false, func(int) error { return nil }); err != nil || !r.Waits() {
+		t.Errorf("by their names, and the only one cannot be opened: %+v, %v", r, err)
+	}
+	waits := 0
+	for after := range 40 { // each copy is damaged elsewhere, and from some read on the node has too many open files
+		w := newCopies(2, two)
+		o := w.store(t, content(4))
+		apart(w)
+		reads := 0
+		r, err := w.Restore(o, true, func(int) error {
+			if reads++; reads > after {
+				w.devices[0].err, w.devices[1].err = syscall.EMFILE, syscall.EMFILE
+			}
+			return nil
+		})
+		if err == nil && r.IsHopeless() {
+			t.Errorf("too many open files after %d reads: %+v", after, r)
+		}
+		if err == nil && r.Waits() && len(r.Written) > 0 {
+			waits++
+		}
+	}
+	if waits == 0 {
+		t.Error("no repair of damaged copies has met too many open files")
 	}
 }
 
@@ -766,6 +795,43 @@ func TestUnremovableFileFailsNoProvider(t *testing.T) {
 				t.Errorf("%v: %+v", err, h)
 			}
 		}
+	}
+}
+
+// TestForbiddenRemovalsAreFew: if a bucket forbids removals, a collection tries few of its files and counts all. The next ones try the others, so
+// that each file which may be removed is removed at last.
+func TestForbiddenRemovalsAreFew(t *testing.T) {
+	none := func(storage.Address, storage.File) bool { return false }
+	w := newCopies(1, objectstore.Copies{Count: 1, Required: 1})
+	h := &heldDir{FS: w.devices[0].FS, held: map[string]error{}}
+	w.devices[0].FS = h
+	const files = 30
+	for n := range files {
+		w.store(t, fmt.Append(nil, n))
+	}
+	names, _ := h.List()
+	for _, n := range names {
+		h.held[n] = errors.Join(provider.ErrUnavailable, os.ErrPermission)
+	}
+	const few = 8
+	for range 3 {
+		h.tried = 0
+		got, err := w.Collect(none)
+		if err == nil || err.Error() != "remove files without an object: provider disk0 forbids it: permission denied" || got.Unremoved != files || got.Files != 0 || h.tried != few || w.Health()[0].Failed != "" {
+			t.Errorf("%+v, %v, %d removals, %+v", got, err, h.tried, w.Health()[0])
+		}
+	}
+	clear(h.held)
+	for _, n := range names[:few+1] {
+		h.held[n] = errors.Join(provider.ErrUnavailable, os.ErrPermission)
+	}
+	removed := 0
+	for range 2 {
+		got, _ := w.Collect(none)
+		removed += got.Files
+	}
+	if removed != files-few-1 {
+		t.Errorf("%d files were removed", removed)
 	}
 }
 

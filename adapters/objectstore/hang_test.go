@@ -113,8 +113,18 @@ func TestStartSurvivesHangingDisk(t *testing.T) {
 	})
 }
 
+// bareNames lets a crash keep all names, and lose all data that was not synced.
+type bareNames struct{}
+
+func (bareNames) Choose(site string, n int) int {
+	if site == "disk/names" {
+		return n - 1
+	}
+	return 0
+}
+
 // TestUploadSurvivesHangingDisk: an upload whose disk hangs from any call on goes on with the other one, and its place is free afterwards. When the
-// disk answers, its copy is whole or is not there.
+// disk answers, its copy is not there, or is whole, also after a power cut.
 func TestUploadSurvivesHangingDisk(t *testing.T) {
 	for _, size := range []int{100, 200_000} {
 		for calls := range 30 {
@@ -139,6 +149,7 @@ func TestUploadSurvivesHangingDisk(t *testing.T) {
 				if unreadable, unwritable := s.Probe(0); unreadable != nil || unwritable != nil {
 					t.Errorf("a probe afterwards: %v, %v", unreadable, unwritable)
 				}
+				disks[0].FS.(*world.Disk).Crash(bareNames{})
 				files, err := s.Files()
 				if err != nil {
 					t.Fatal(err)

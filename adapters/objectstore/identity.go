@@ -140,7 +140,11 @@ func (s *Store) Claim(by Owner) error {
 			}
 			err = unwritable
 		}
-		_ = p.note(err)
+		if IsShortage(err) { // the next probe claims it
+			p.fail(err)
+		} else {
+			_ = p.note(err)
+		}
 	}
 	switch {
 	case s.healthy() > 0: // one that was there before had no identity; Probe claims those that were absent

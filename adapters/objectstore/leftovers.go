@@ -19,25 +19,34 @@ type leftovers struct {
 	names []string // of at most maxLeftovers files
 }
 
-// remove removes a file of a copy that failed, now or by clear.
-func (l *leftovers) remove(from provider.Port, name string) {
-	if err := from.Remove(name); err == nil || errors.Is(err, os.ErrNotExist) {
-		return
+// remove removes a file of a copy that failed, now or by clear, and returns why it could not.
+func (l *leftovers) remove(from provider.Port, name string) error {
+	err := from.Remove(name)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.names) < maxLeftovers {
 		l.names = append(l.names, name)
 	}
+	return err
 }
 
-// clear removes the files that could not be removed before.
+// clear removes the files that could not be removed before. If a bucket forbids one, the next call begins with those behind it.
 func (l *leftovers) clear(from provider.Port) {
 	l.mu.Lock()
 	names := l.names
 	l.names = nil
 	l.mu.Unlock()
-	for _, name := range slices.Compact(names) {
-		l.remove(from, name)
+	names = slices.Compact(names)
+	for i, name := range names {
+		if isForbidden(l.remove(from, name)) {
+			l.mu.Lock()
+			l.names = append(names[i+1:], l.names...)
+			l.names = l.names[:min(len(l.names), maxLeftovers)]
+			l.mu.Unlock()
+			return
+		}
 	}
 }

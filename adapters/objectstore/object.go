@@ -51,17 +51,18 @@ const maxOpens = 3
 // open opens the first copy that can be opened, or the shards. If there are none, it returns the error of a copy that is there, else
 // ErrGone.
 func (o *Object) open(row storage.Stored) error {
-	failed, defect := ErrGone, false
+	failed, defect, short := ErrGone, false, false
 	for ; o.at < o.order.Len(); o.at++ {
 		err := o.openIn(row, o.order.At(o.at))
 		if err == nil {
-			if o.coded == nil && (defect || o.lacksCopy()) {
+			if o.coded == nil && !short && (defect || o.lacksCopy()) {
 				o.store.defect(row)
 			}
 			return nil
 		}
 		if !errors.Is(err, ErrGone) {
 			failed, defect = err, true
+			short = short || IsShortage(err) // nothing is known of this copy
 		}
 		o.stuck[o.at] = 1
 		o.noteAway(o.order.At(o.at), err)
@@ -179,7 +180,9 @@ func (o *Object) next(off uint64, err error) bool {
 	row := storage.Stored{Address: o.address, Object: o.row}
 	_ = o.store.providers[o.order.At(o.at)].note(err)
 	o.noteAway(o.order.At(o.at), err)
-	o.store.defect(row)
+	if !IsShortage(err) {
+		o.store.defect(row)
+	}
 	o.stuck[o.at] = off + 1
 	for n := 1; n < o.order.Len(); n++ {
 		at := (o.at + n) % o.order.Len()

@@ -55,6 +55,8 @@ func TestProbeFindsWhatFails(t *testing.T) {
 		{faultyDir{Dir: dir, create: syscall.EROFS}, nil, syscall.EROFS, true, ""},
 		{faultyDir{Dir: dir, create: syscall.ENOSPC}, nil, syscall.ENOSPC, false, "probe objects: no space left on device"},
 		{faultyDir{Dir: dir, open: syscall.EIO}, syscall.EIO, syscall.EIO, true, ""},
+		{faultyDir{Dir: dir, create: syscall.EMFILE}, nil, syscall.EMFILE, false, ""},
+		{faultyDir{Dir: dir, open: syscall.ENFILE}, syscall.ENFILE, syscall.ENFILE, false, ""},
 		{scarceDir{dir}, nil, objectstore.ErrNoSpace, false, "objectstore: the free space of the disk is reserved: 1048576 bytes are free, 4195304 are reserved"},
 		{dir, nil, nil, false, ""},
 		{fs.Dir(filepath.Join(string(dir), "missing")), os.ErrNotExist, os.ErrNotExist, true, ""},

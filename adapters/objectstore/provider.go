@@ -70,6 +70,7 @@ type member struct {
 	errors  atomic.Uint64          // failures of its files since the start
 	lock    atomic.Pointer[fs.HeldFile]
 	left    leftovers
+	refused string // the last file that a bucket has forbidden to remove in a collection; empty: none
 }
 
 // note records an error of a file of m, and returns it. A fault of the device makes m failed until a probe succeeds, a lack of space full.
@@ -101,6 +102,11 @@ func isOfDevice(err error) bool {
 	return !errors.Is(err, os.ErrPermission) && isAny(err, syscall.EIO, syscall.EROFS, syscall.ENODEV, syscall.ENXIO, syscall.ENOTCONN, syscall.ESTALE, ErrUnavailable)
 }
 
+// isForbidden reports whether the error of a removal is that a bucket forbids it.
+func isForbidden(err error) bool {
+	return errors.Is(err, os.ErrPermission) && errors.Is(err, ErrUnavailable)
+}
+
 // fail makes m failed until a probe succeeds.
 func (m *member) fail(err error) {
 	m.errors.Add(1)
@@ -110,8 +116,11 @@ func (m *member) fail(err error) {
 
 // isFault reports whether an error is a fault of the device: one that other files will meet as well.
 func isFault(err error) bool {
-	return err != nil && !isFull(err) && !isAny(err, ErrDamaged, ErrGone, ErrAbsent, ErrTooLong, fs.ErrNotRegular, provider.ErrBusy, os.ErrExist)
+	return err != nil && !isFull(err) && !IsShortage(err) && !isAny(err, ErrDamaged, ErrGone, ErrAbsent, ErrTooLong, fs.ErrNotRegular, provider.ErrBusy, os.ErrExist)
 }
+
+// IsShortage reports whether an error of a file says nothing about it, because the node has too many open files or too little memory.
+func IsShortage(err error) bool { return provider.IsShortage(err) }
 
 // isFull reports whether an error is a lack of space.
 func isFull(err error) bool { return isAny(err, ErrNoSpace, syscall.ENOSPC, syscall.EDQUOT) }
@@ -131,12 +140,12 @@ func (m *member) noteSpace(unwritable error) {
 }
 
 // away returns ErrUnavailable or ErrAbsent if an error of a file of m says nothing about the file, because m cannot be reached or has
-// failed; nil: the file is damaged or gone.
+// failed, or the node lacks a resource; nil: the file is damaged or gone.
 func (m *member) away(err error) error {
 	switch {
 	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrAbsent):
 		return err
-	case isFault(err), errors.Is(err, ErrGone) && m.failed.Load() != nil:
+	case isFault(err), IsShortage(err), errors.Is(err, ErrGone) && m.failed.Load() != nil:
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return nil

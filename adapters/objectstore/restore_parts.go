@@ -1,10 +1,11 @@
 package objectstore
 
 import (
+	"cmp"
 	"errors"
 	"os"
-	"slices"
 
+	"macronode/adapters/provider"
 	"macronode/core/placement"
 	"macronode/core/storage"
 )
@@ -15,7 +16,7 @@ type Restored struct {
 	Written  []Part  // those that were missing or damaged
 	Errs     []error // of each that was written; nil: it is good now
 	Lost     bool    // the object cannot be read
-	Unknown  bool    // it may be in parts that were not seen: a provider has failed or refuses access, or what was left could not be written
+	Unknown  bool    // it may be in parts that were not seen: a provider has failed or refuses access
 	Readable bool    // it was read as a whole
 	Lacks    bool    // parts are missing or damaged now, and the object can be read
 }
@@ -31,7 +32,8 @@ func (s *Store) Usable() placement.Set { return s.healthy() }
 
 // Restore writes the copies or shards that an object lacks into usable providers, and those that are damaged. With verify it reads them all
 // first; otherwise it believes the names and sizes of their files. Parts in failed providers, and those that this process may not read, are
-// neither good nor damaged. pace is called before each read with the number of its bytes; its error ends Restore, and is returned.
+// neither good nor damaged. pace is called before each read with the number of its bytes; its error ends Restore, and is returned. So is that of
+// a part of which nothing is known, because the node lacks a resource or the provider has too many requests: it may need no repair.
 func (s *Store) Restore(o storage.Stored, verify bool, pace func(bytes int) error) (r Restored, err error) {
 	paced := func(bytes int) error {
 		if err == nil {
@@ -39,9 +41,9 @@ func (s *Store) Restore(o storage.Stored, verify bool, pace func(bytes int) erro
 		}
 		return err
 	}
-	good, bad, unknown := s.judge(o, verify, paced)
-	if r.Good = good; err != nil {
-		return r, err
+	good, bad, unknown, unasked := s.judge(o, verify, paced)
+	if r.Good = good; err != nil || unasked != nil {
+		return r, cmp.Or(err, unasked)
 	}
 	usable := s.Usable()
 	defer func() { r.Unknown = r.Unknown || unknown || s.Usable() != s.table.All() }()
@@ -70,7 +72,7 @@ func (s *Store) Restore(o storage.Stored, verify bool, pace func(bytes int) erro
 		}
 	}
 	r.Lost = errors.As(failed, &unread) && !whole.AreEnough() // else it was read, and could not be written
-	r.Unknown = slices.ContainsFunc(r.Errs, isOfTarget)
+	r.Unknown = r.Lost && isAny(unread, ErrUnavailable, ErrAbsent)
 	r.Readable = verify && good.AreEnough() || len(r.Written) > 0 && failed == nil
 	r.Lacks = !r.Lost && (failed != nil || held.Count() < s.Wanted(&held))
 	return r, nil
@@ -107,16 +109,9 @@ func (s *Store) toWrite(o storage.Stored, good, damaged *Parts, usable placement
 	return list
 }
 
-// isOfTarget reports whether an error says nothing about the object that was to be written: it is not that of its source, or a provider
-// cannot be reached.
-func isOfTarget(err error) bool {
-	_, isSource := errors.AsType[*SourceError](err)
-	return err != nil && !isSource || isAny(err, ErrUnavailable, ErrAbsent)
-}
-
 // judge returns the good copies or shards of an object in usable providers, and the damaged ones. unknown reports that there may be others:
-// a provider has failed, or one of its files says nothing.
-func (s *Store) judge(o storage.Stored, verify bool, pace func(bytes int) error) (good, bad Parts, unknown bool) {
+// a provider has failed, or one of its files says nothing. unasked is why a part in a usable provider was not read; nil: each was.
+func (s *Store) judge(o storage.Stored, verify bool, pace func(bytes int) error) (good, bad Parts, unknown bool, unasked error) {
 	check := func(p Part) error {
 		err := s.CheckPart(o, p)
 		if err == nil && verify {
@@ -129,11 +124,14 @@ func (s *Store) judge(o storage.Stored, verify bool, pace func(bytes int) error)
 	unknown = usable != s.table.All()
 	scheme := s.Survey(o, usable, check, func(p Part, err error) {
 		unknown = unknown || s.providers[p.Provider].away(err) != nil
-		if err == nil {
+		switch {
+		case err == nil:
 			whole = append(whole, p)
-		} else if !errors.Is(err, os.ErrPermission) {
+		case IsShortage(err), errors.Is(err, provider.ErrBusy):
+			unasked = err
+		case !errors.Is(err, os.ErrPermission):
 			damaged = append(damaged, p)
 		}
 	})
-	return s.NewParts(scheme, whole...), s.NewParts(scheme, damaged...), unknown
+	return s.NewParts(scheme, whole...), s.NewParts(scheme, damaged...), unknown, unasked
 }

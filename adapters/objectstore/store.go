@@ -33,11 +33,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"macronode/adapters/erasure"
 	"macronode/adapters/fs"
@@ -259,7 +260,8 @@ type Collected struct {
 
 // Collect removes the files that no row names and no upload is writing. live reports whether a row names
 // a file; it must know every row whose upload was ended by Done. Collect never blocks an upload. A provider that fails
-// does not stop it, nor does a file that cannot be removed. The error has the first file of each provider.
+// does not stop it, nor does a file that cannot be removed. A bucket that forbids removals is asked for few of them. The error has the first
+// file of each provider.
 func (s *Store) Collect(live func(storage.Address, storage.File) bool) (c Collected, err error) {
 	s.written.Store(0)
 	s.mu.Lock()
@@ -292,10 +294,15 @@ func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Addr
 	if err != nil {
 		return fmt.Errorf("list objects: %w", err)
 	}
-	for _, n := range names {
+	refused := 0 // removals in a row
+	for _, n := range p.rotate(names) {
 		f, ok := parseName(n)
 		// The order matters: an upload that ended before the first question has its row.
 		if !ok || f.file > newest || s.writes(f.file) || !f.part && live(f.address, f.file) {
+			continue
+		}
+		if refused == maxRefusals {
+			c.Unremoved++
 			continue
 		}
 		size := p.size(n)
@@ -304,6 +311,13 @@ func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Addr
 			if first == nil {
 				first = fmt.Errorf("remove a file without an object: %w", err)
 			}
+			if isForbidden(err) {
+				refused++
+				p.refused = n
+			}
+			if refused == maxRefusals { // the same error in each collection, which begin with different files
+				first = fmt.Errorf("remove files without an object: provider %s forbids it: %w", p.Name, os.ErrPermission)
+			}
 			if isOfDevice(err) {
 				return first
 			}
@@ -311,17 +325,27 @@ func (s *Store) collectIn(p *member, newest storage.File, live func(storage.Addr
 		}
 		c.Files++
 		c.Bytes += size
+		refused = 0
 	}
 	return first
+}
+
+// maxRefusals is how many removals in a row a bucket may forbid. Then it is asked for no other one in that collection: each is a request.
+const maxRefusals = 8
+
+// rotate returns sorted names from the one after the last that m has forbidden to remove. So each is tried in one of some collections.
+func (m *member) rotate(names []string) []string {
+	at, found := slices.BinarySearch(names, m.refused)
+	if found {
+		at++
+	}
+	return slices.Concat(names[at:], names[:at])
 }
 
 // listClaimed returns the names of all files of a provider. The files of another directory are not removed, so the identity is checked first.
 func (s *Store) listClaimed(p *member) (names []string, err error) {
 	if err = s.checkClaimed(p); err == nil {
 		names, err = p.Port.List()
-	}
-	if isAny(err, syscall.EMFILE, syscall.ENFILE) { // this process has too many open files: the provider has not failed
-		return nil, err
 	}
 	return names, p.note(err)
 }

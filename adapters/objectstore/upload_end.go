@@ -148,9 +148,9 @@ func (u *Upload) removeFailed(t *target) {
 		return
 	}
 	if t.isComplete || t.isNamed && t.data != nil {
-		t.left.remove(t.Port, u.contentName(t))
+		_ = t.left.remove(t.Port, u.contentName(t)) // the next probe tries again
 		if t.nodes != nil {
-			t.left.remove(t.Port, u.nodesName(t))
+			_ = t.left.remove(t.Port, u.nodesName(t))
 		}
 		return
 	}

@@ -12,6 +12,8 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"syscall"
 
 	"macronode/adapters/fs"
 )
@@ -30,6 +32,15 @@ var ErrUnavailable = errors.New("the provider cannot be reached")
 
 // ErrBusy reports that a provider has too many requests of this process. It has not failed.
 var ErrBusy = fmt.Errorf("too many requests: %w", ErrUnavailable)
+
+// shortages are what calls return if this machine lacks a resource.
+var shortages = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+
+// IsShortage reports whether a call failed because the node has too many open files, or too little memory. It says nothing about the provider
+// or the file.
+func IsShortage(err error) bool {
+	return slices.ContainsFunc(shortages, func(s error) bool { return errors.Is(err, s) })
+}
 
 // A Port keeps the files of one provider. A missing name is os.ErrNotExist. Every call ends within a time that does not depend on the
 // provider, except for calls to a directory of the operating system: see Timed.

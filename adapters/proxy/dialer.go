@@ -19,7 +19,14 @@ var errHandshakeTimeout = errors.New("proxy: the TLS handshake took too long")
 type h2ClientConn struct {
 	*http2.ClientConn
 	socket *resetConn
+	wire   *windowConn
 }
+
+// sendWindow returns how many bytes of request bodies the endpoint takes now.
+func (s *h2ClientConn) sendWindow() int64 { return s.wire.window.Load() }
+
+// receiveWindow returns how many bytes of responses the endpoint may send now.
+func (s *h2ClientConn) receiveWindow() int64 { return s.wire.receive.Load() }
 
 // ReserveNewRequest reserves a stream for a request. It returns false if there is none.
 func (s *h2ClientConn) ReserveNewRequest() bool {
@@ -49,7 +56,7 @@ func newDialer(c *Config, dial func(ctx context.Context, network, address string
 	}
 	by, err := http2.ConfigureTransports(&http.Transport{ //nolint:staticcheck // see h2ClientConn
 		DisableCompression: true, ExpectContinueTimeout: continueTimeout(c), MaxResponseHeaderBytes: maxHeaderBytes,
-		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: MaxStreams * streamWindow,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: connWindow,
 			MaxReadFrameSize: 16 << 10, WriteByteTimeout: c.Grace}})
 	if err != nil {
 		panic(fmt.Sprintf("proxy: cannot configure HTTP/2 on a new transport: %v", err))
@@ -75,12 +82,13 @@ func (g *dialer) connect(ctx context.Context, scheme, address string) (*h2Client
 		}
 		conn = tlsConn
 	}
-	client, err := g.transport.NewClientConn(conn) //nolint:staticcheck // see h2ClientConn
+	wire := newWindowConn(conn, socket)
+	client, err := g.transport.NewClientConn(wire) //nolint:staticcheck // see h2ClientConn
 	if err != nil {
-		_ = conn.Close() // its error changes nothing
+		_ = wire.Close() // its error changes nothing
 		return nil, err
 	}
-	return &h2ClientConn{client, socket}, nil
+	return &h2ClientConn{client, socket, wire}, nil
 }
 
 // withTLS returns a dial function for HTTP/1.1 within TLS, without a choice of the protocol.

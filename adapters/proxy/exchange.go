@@ -288,6 +288,9 @@ func (t *exchange) sendOverH2(s *h2pool, to *endpoint) (*http.Response, error) {
 		e.newBody = t.newUpload
 	}
 	out := t.outgoingRequest(to).WithContext(t.ctx)
+	if t.body != nil {
+		e.body = bodyToSend{exists: true, flow: t.trace.Flow, length: out.ContentLength}
+	}
 	t.inBackground(func() {
 		res, err := t.roundTripH2(s, out, e)
 		done <- result{res, err}

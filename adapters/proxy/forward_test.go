@@ -426,6 +426,71 @@ func TestDeadlinesOfRouteAndClient(t *testing.T) {
 	}
 }
 
+// TestDeadlineHoldsUntilFirstByte: a service that sends the header of a response and nothing of its body gets no more time for it. The
+// deadline does not hold for the rest of a body, nor for events, whose header is sent at once.
+func TestDeadlineHoldsUntilFirstByte(t *testing.T) {
+	const deadline = 400 * time.Millisecond
+	rest := make(chan string)
+	service := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		first := ""
+		switch r.URL.Path {
+		case "/events":
+			w.Header().Set("Content-Type", "text/event-stream")
+		case "/begins":
+			first = "first"
+		}
+		_, _ = io.WriteString(w, first)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case text := <-rest:
+			_, _ = io.WriteString(w, text[len(first):])
+		case <-r.Context().Done():
+		}
+	}
+	for name, c := range map[string]struct {
+		to  string
+		use func(*proxy.Config)
+	}{
+		"HTTP/1.1": {startUpstream(t, service), func(*proxy.Config) {}},
+		"HTTP/2":   {startH2Upstream(t, service), useHTTP2},
+	} {
+		h := newGateway(t, func(p *proxy.Config) {
+			c.use(p)
+			p.DefaultDeadline = deadline
+		}, c.to)
+		if a := h.get("/"); a.status != 504 || h.port.results() != " answered truncated" {
+			t.Errorf("%s, route: %d%s", name, a.status, h.port.results())
+		}
+		h = newGateway(t, c.use, c.to)
+		if a := h.get("/", proxy.DeadlineHeader, "400"); a.status != 504 || h.port.results() != " answered abandoned" {
+			t.Errorf("%s, client: %d%s", name, a.status, h.port.results())
+		}
+		h = newGateway(t, func(p *proxy.Config) {
+			c.use(p)
+			p.DefaultDeadline = deadline
+		}, c.to)
+		var open []*http.Response
+		for _, path := range [...]string{"/events", "/begins"} {
+			res, err := h.front.Client().Do(h.request("GET", path, nil))
+			if err != nil || res.StatusCode != 200 {
+				t.Fatalf("%s%s: %v, %v", name, path, res, err)
+			}
+			open = append(open, res)
+		}
+		time.Sleep(deadline + deadline/4)
+		for _, res := range open {
+			rest <- "first,rest"
+			defer res.Body.Close()
+		}
+		for _, res := range open {
+			if text, err := io.ReadAll(res.Body); err != nil || string(text) != "first,rest" {
+				t.Errorf("%s%s: %q, %v", name, res.Request.URL.Path, text, err)
+			}
+		}
+	}
+}
+
 // A client that disconnects cancels its request.
 func TestDisconnectedClientCancelsRequest(t *testing.T) {
 	in, gone := make(chan struct{}), make(chan struct{})

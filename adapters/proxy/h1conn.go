@@ -123,17 +123,19 @@ func (t *exchange) roundTripH1(l *h1conn, to *endpoint) (res *http.Response, beg
 
 // readResponse reads the header of the response, and forwards interim responses before it.
 func (t *exchange) readResponse(l *h1conn) (*http.Response, error) {
-	for range maxInterimResponses + 1 {
+	for n := 0; ; n++ {
 		res, err := l.readHeader(t.r)
 		if err != nil || res.StatusCode/100 != 1 || res.StatusCode == http.StatusSwitchingProtocols {
 			return res, err
+		}
+		if n == maxInterimResponses {
+			return nil, errTooManyInterim
 		}
 		l.headerRoom = maxHeaderBytes
 		if err := t.forwardInterim(res.StatusCode, textproto.MIMEHeader(res.Header)); err != nil {
 			return nil, err
 		}
 	}
-	return nil, errTooManyInterim
 }
 
 // readHeader reads one header. If Connection contains close, net/http drops the field, and with

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"macronode/core/share"
+	"macronode/core/types"
 )
 
 // maxAbortedRequests is the number of aborted requests after which a connection is retired: an
@@ -38,11 +41,14 @@ type h2conn struct {
 	unheardSince atomic.Int64 // when the first request after the last received data was sent, in nanoseconds from createdAt; 0: no request waits
 
 	// guarded by pool.mu
-	requests   int // in progress
-	aborted    int
-	isRetiring bool      // it takes no further requests
-	idleSince  time.Time // since when there is no request
-	abortedAt  time.Time // when a request was aborted: its stream is free once the endpoint has confirmed that
+	dial       *pendingConn // as which it was opened
+	requests   int          // in progress
+	bodies     share.Bodies // of these requests
+	bodyEnded  time.Time    // when the last body ended
+	aborted    int          // requests that were reset without a response
+	isRetiring bool         // it takes no further requests
+	idleSince  time.Time    // since when there is no request
+	abortedAt  time.Time    // when a request was aborted: its stream is free once the endpoint has confirmed that
 }
 
 // A clientTrace has callbacks for a request. The goroutines that read and write the whole
@@ -78,11 +84,12 @@ func (t *h2conn) roundTrip(out *http.Request, e h2Request) (res *http.Response, 
 		if !isCancelled && !isStreamError(err) && !t.conn.CanTakeNewRequest() { // after a cancellation the connection may merely be full
 			t.ended.Store(true)
 		}
-		t.pool.release(t, isCancelled, isCancelled)
+		_, isResetByEndpoint := streamResetCode(err)
+		t.pool.release(t, e.body, isCancelled || wrote.Load() && !isResetByEndpoint, isCancelled)
 		return nil, wrote.Load(), err
 	}
 	t.hasAnswered.Store(true)
-	res.Body = &h2Body{ReadCloser: res.Body, conn: t, stop: stop, hasNoBody: res.StatusCode == http.StatusNotModified}
+	res.Body = &h2Body{ReadCloser: res.Body, conn: t, sent: e.body, stop: stop, hasNoBody: res.StatusCode == http.StatusNotModified}
 	return res, true, nil
 }
 
@@ -107,6 +114,7 @@ func isInvalidStatus(res *http.Response) bool { return res.StatusCode > 999 }
 type h2Body struct {
 	io.ReadCloser
 	conn       *h2conn
+	sent       bodyToSend // of the request
 	stop       func()
 	hasNoBody  bool // the response has no body, whatever its Content-Length is
 	isComplete bool // it was read to its end
@@ -136,7 +144,7 @@ func (s *h2Body) Close() error {
 	}
 	defer s.stop()
 	err := s.ReadCloser.Close()
-	s.conn.pool.release(s.conn, false, !s.isComplete)
+	s.conn.pool.release(s.conn, s.sent, false, !s.isComplete)
 	return err
 }
 
@@ -146,6 +154,14 @@ type h2Request struct {
 	trace     clientTrace
 	canRepeat func() bool    // the whole request may be sent again
 	newBody   func() *upload // for each attempt; nil: the request has no body
+	body      bodyToSend
+}
+
+// A bodyToSend is what is known of the body of a request before it is sent.
+type bodyToSend struct {
+	exists bool
+	flow   types.Flow // of the request
+	length int64      // share.UnknownLength: it is not known
 }
 
 // An upload is a body as one attempt over HTTP/2 reads it. A connection that aborts a request

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"macronode/core/share"
+	"macronode/core/types"
 )
 
 // MaxStreams is the limit of concurrent requests on one connection, unless the endpoint announces
@@ -23,7 +26,13 @@ const (
 )
 
 const (
-	streamWindow    = 128 << 10   // bytes of a response that were not read by the client
+	streamWindow = 128 << 10 // bytes of a response that were not read by the client
+
+	// connWindow is the window of a connection for the responses of all requests. It bounds no memory: each
+	// request has a window of its own. It is twice what the requests of a connection can take from it, so that
+	// hasReceiveWindow rejects no connection before maxAbortedRequests.
+	connWindow = 2 * (MaxStreams + maxAbortedRequests) * streamWindow
+
 	http1AssumedFor = time.Minute // after the endpoint has chosen HTTP/1.1, it is not offered HTTP/2 for this time
 	maxResends      = 3           // if connections end just before a request
 )
@@ -35,8 +44,9 @@ var (
 	errConnEndsAtOnce = errors.New("proxy: the endpoint closes connections at once, or accepts no request on them")
 )
 
-// h2pool holds the HTTP/2 connections to one endpoint. It opens one connection at a time:
-// requests that arrive meanwhile wait for it.
+// h2pool holds the HTTP/2 connections to one endpoint. It opens one connection at a time for all
+// requests: those that arrive meanwhile wait for it. A body that fits no connection with those of
+// others, see share.Bodies, waits for one that is opened for its flow, also one at a time.
 type h2pool struct {
 	scheme         string
 	address        string
@@ -45,20 +55,30 @@ type h2pool struct {
 	maxSilence     time.Duration // of a connection when a request over it is aborted: the time in which a new one connects
 	idleTotal      *idleConns    // idle connections to all endpoints
 
-	mu         sync.Mutex   // never held over I/O
-	conns      []*h2conn    // the oldest first
-	pending    *pendingConn // nil: no connection is being opened
-	waiters    int          // requests that wait for pending
-	http1Until time.Time    // until when HTTP/1.1 is assumed
+	mu         sync.Mutex // never held over I/O
+	conns      []*h2conn  // the oldest first
+	pending    map[connUse]*pendingConn
+	waiters    int       // requests that wait for any of pending
+	http1Until time.Time // until when HTTP/1.1 is assumed
 	sweep      *time.Timer
 	retired    bool // connections are not kept any more
 }
 
 // A pendingConn is a connection that is being opened.
 type pendingConn struct {
+	use  connUse
 	done chan struct{} // closed when it is open or has failed
 	conn *h2conn
 	err  error
+
+	waiters int // requests that have not looked at it since; guarded by h2pool.mu
+}
+
+// A connUse is for which requests a connection is opened: for all, or for the bodies of one flow. Once those
+// that have waited for it use it, or have left, others may use it as well.
+type connUse struct {
+	ofFlow bool
+	flow   types.Flow
 }
 
 // h2PoolOf returns the pool of an endpoint, or nil if HTTP/1.1 is used.
@@ -89,7 +109,8 @@ func newH2Pool(to *endpoint, by *dialer, doubt time.Duration, all *idleConns) *h
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
 	}
-	return &h2pool{scheme: to.Scheme, address: net.JoinHostPort(to.Hostname(), port), dialer: by, mayChooseHTTP1: to.protocol == Auto, maxSilence: doubt, idleTotal: all}
+	return &h2pool{scheme: to.Scheme, address: net.JoinHostPort(to.Hostname(), port), dialer: by, mayChooseHTTP1: to.protocol == Auto, maxSilence: doubt, idleTotal: all,
+		pending: make(map[connUse]*pendingConn)}
 }
 
 // roundTripH2 sends a request over HTTP/2. If nothing of it was sent, it is sent over another
@@ -98,7 +119,7 @@ func newH2Pool(to *endpoint, by *dialer, doubt time.Duration, all *idleConns) *h
 func (p *Proxy) roundTripH2(s *h2pool, out *http.Request, e h2Request) (*http.Response, error) {
 	var after time.Time
 	for n := 0; ; n++ {
-		t, err := p.acquireH2(out.Context(), s, after)
+		t, err := p.acquireH2(out.Context(), s, e.body, after)
 		if err != nil {
 			return nil, err
 		}
@@ -135,10 +156,10 @@ func (p *Proxy) roundTripH2(s *h2pool, out *http.Request, e h2Request) (*http.Re
 	}
 }
 
-// acquireH2 reserves a stream on a connection that was created after a time.
-func (p *Proxy) acquireH2(ctx context.Context, s *h2pool, after time.Time) (*h2conn, error) {
+// acquireH2 reserves a stream, and room for the body, on a connection that was created after a time.
+func (p *Proxy) acquireH2(ctx context.Context, s *h2pool, body bodyToSend, after time.Time) (*h2conn, error) {
 	for m := (*pendingConn)(nil); ; {
-		t, next, err := p.reserveH2(s, after, m)
+		t, next, err := p.reserveH2(s, body, after, m)
 		if t != nil || err != nil {
 			return t, err
 		}
@@ -150,7 +171,7 @@ func (p *Proxy) acquireH2(ctx context.Context, s *h2pool, after time.Time) (*h2c
 			err = context.Cause(ctx)
 		}
 		if err != nil {
-			s.stopWaiting()
+			s.stopWaiting(m)
 			return nil, err
 		}
 	}
@@ -158,39 +179,84 @@ func (p *Proxy) acquireH2(ctx context.Context, s *h2pool, after time.Time) (*h2c
 
 // reserveH2 reserves a stream, or returns the connection that is being opened. If the caller has
 // waited for a connection without requests that takes none, errConnEndsAtOnce is returned.
-func (p *Proxy) reserveH2(s *h2pool, after time.Time, waited *pendingConn) (*h2conn, *pendingConn, error) {
+func (p *Proxy) reserveH2(s *h2pool, body bodyToSend, after time.Time, waited *pendingConn) (*h2conn, *pendingConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if waited != nil {
 		s.waiters--
+		waited.waiters--
 	}
 	if time.Now().Before(s.http1Until) {
 		return nil, nil, errHTTP1Chosen
 	}
 	for _, t := range s.conns {
-		if t.isRetiring || t.requests >= MaxStreams || t.createdAt.Before(after) || t.ended.Load() || !t.conn.ReserveNewRequest() {
+		t.isRetiring = t.isRetiring || !t.hasReceiveWindow()
+		if t.isRetiring || t.requests >= MaxStreams || t.createdAt.Before(after) || t.ended.Load() || !t.mayCarry(body) || !t.conn.ReserveNewRequest() {
 			continue
 		}
 		if t.requests++; t.requests == 1 {
 			s.idleTotal.Add(-1)
 		}
+		if body.exists {
+			t.bodies.Begin(body.flow, body.length)
+		}
 		return t, nil, nil
 	}
-	switch {
-	case waited != nil && waited.conn.requests == 0 && !waited.conn.hasAnswered.Load() && waited.conn.abortedAt.IsZero():
+	if waited != nil && waited.conn.requests == 0 && !waited.conn.hasAnswered.Load() && waited.conn.abortedAt.IsZero() && waited.conn.mayCarry(body) {
 		return nil, nil, errConnEndsAtOnce
-	case s.pending == nil:
-		s.pending = &pendingConn{done: make(chan struct{})}
-		go p.connectH2(s, s.pending)
+	}
+	use := s.useFor(body, waited != nil)
+	pending := s.pending[use]
+	if pending == nil {
+		pending = &pendingConn{use: use, done: make(chan struct{})}
+		s.pending[use] = pending
+		go p.connectH2(s, pending)
 	}
 	s.waiters++
-	return nil, s.pending, nil
+	pending.waiters++
+	return nil, pending, nil
+}
+
+// useFor returns for what a connection is opened for which a request waits. One with a body waits first with all
+// others, if the body is small or nothing is known of the endpoint, and else for a connection of its flow.
+func (s *h2pool) useFor(body bodyToSend, hasWaited bool) connUse {
+	if !body.exists || !hasWaited && (share.IsSmall(body.length) || len(s.conns) == 0) {
+		return connUse{}
+	}
+	return connUse{ofFlow: true, flow: body.flow}
+}
+
+// mayCarry reports whether a body may be sent on a connection without a wait for bodies of others, nor they for
+// it. Requests without a body may always be sent. The caller holds pool.mu.
+func (t *h2conn) mayCarry(body bodyToSend) bool {
+	if !body.exists {
+		return true
+	}
+	if t.dial.waiters > 0 && t.dial.use.ofFlow && t.dial.use.flow != body.flow { // others wait for it
+		return false
+	}
+	return t.bodies.Fits(body.flow, body.length, t.conn.sendWindow())
+}
+
+// isWindowShut reports whether the endpoint has not opened the window again although the bodies have ended: it
+// will not. The caller holds pool.mu.
+func (t *h2conn) isWindowShut(patience time.Duration) bool {
+	return t.bodies.InProgress() == 0 && t.conn.sendWindow() < share.MinWindow && time.Since(t.bodyEnded) >= patience
+}
+
+// hasReceiveWindow reports whether the window for responses suffices for one more request. Each request in
+// progress can take one streamWindow from now on. So can an aborted one: golang.org/x/net may still store its
+// data, and never opens the window for that. See
+// specs/decisions/0075-size-the-receive-window-for-aborted-requests.md. The caller holds pool.mu.
+func (t *h2conn) hasReceiveWindow() bool {
+	return t.conn.receiveWindow() >= int64(t.requests+t.aborted+1)*streamWindow
 }
 
 // stopWaiting removes a request that does not wait any more.
-func (s *h2pool) stopWaiting() {
+func (s *h2pool) stopWaiting(m *pendingConn) {
 	s.mu.Lock()
 	s.waiters--
+	m.waiters--
 	unused := s.removeUnused()
 	s.mu.Unlock()
 	closeAll(unused)
@@ -207,11 +273,12 @@ func (p *Proxy) connectH2(s *h2pool, m *pendingConn) {
 	}
 	s.mu.Lock()
 	if err == nil {
-		m.conn = &h2conn{conn: conn, pool: s, createdAt: time.Now()}
+		m.conn = &h2conn{conn: conn, pool: s, dial: m, createdAt: time.Now()}
 		s.conns = append(s.conns, m.conn)
 		s.markIdle(m.conn)
 	}
-	s.pending, m.err = nil, err
+	delete(s.pending, m.use)
+	m.err = err
 	unused := s.removeUnused()
 	s.mu.Unlock()
 	close(m.done)
@@ -230,10 +297,14 @@ func (s *h2pool) assumeHTTP1() {
 	s.http1Until = time.Now().Add(http1AssumedFor)
 }
 
-// release ends a request of a connection. givenUp: the request ended by timeout or disconnection
-// before a response. cut: the same, or the response was not read to its end.
-func (s *h2pool) release(t *h2conn, givenUp, cut bool) {
+// release ends a request of a connection, and its body. givenUp: the request was reset without a response, mostly
+// by timeout or disconnection. cut: it ended by timeout or disconnection, or the response was not read to its end.
+func (s *h2pool) release(t *h2conn, body bodyToSend, givenUp, cut bool) {
 	s.mu.Lock()
+	if body.exists {
+		t.bodies.End(body.length)
+		t.bodyEnded = time.Now()
+	}
 	if cut {
 		t.abortedAt = time.Now()
 	}
@@ -261,7 +332,8 @@ func (s *h2pool) markIdle(t *h2conn) {
 
 // removeUnused removes connections without requests that take no more, have ended, were idle for
 // too long, or exceed the limits. A connection that is full because the endpoint has not
-// confirmed aborted requests is kept as long as opening a new one may take.
+// confirmed aborted requests, or has not opened the window again, is kept as long as opening a
+// new one may take.
 func (s *h2pool) removeUnused() (unused []*h2conn) {
 	kept := 0
 	s.conns = slices.DeleteFunc(s.conns, func(t *h2conn) bool {
@@ -270,7 +342,7 @@ func (s *h2pool) removeUnused() (unused []*h2conn) {
 		}
 		kept++
 		fits := kept <= maxIdlePerEndpoint && !s.idleTotal.isOver() && !s.retired && time.Since(t.idleSince) < idleConnTimeout
-		if !t.isRetiring && !t.ended.Load() && (t.conn.CanTakeNewRequest() || time.Since(t.abortedAt) < s.maxSilence) && (fits || s.waiters > 0) {
+		if !t.isRetiring && !t.ended.Load() && !t.isWindowShut(s.maxSilence) && (t.conn.CanTakeNewRequest() || time.Since(t.abortedAt) < s.maxSilence) && (fits || s.waiters > 0) {
 			return false
 		}
 		s.idleTotal.Add(-1)

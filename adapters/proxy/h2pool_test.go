@@ -43,7 +43,7 @@ func (p *Proxy) reserveSeparately(t *testing.T, s *h2pool, n int) (taken []*h2co
 	t.Helper()
 	for range n {
 		time.Sleep(time.Millisecond)
-		one, err := p.acquireH2(t.Context(), s, time.Now())
+		one, err := p.acquireH2(t.Context(), s, bodyToSend{}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func (p *Proxy) reserveSeparately(t *testing.T, s *h2pool, n int) (taken []*h2co
 
 func releaseAll(taken []*h2conn) {
 	for _, one := range taken {
-		one.pool.release(one, false, false)
+		one.pool.release(one, bodyToSend{}, false, false)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestH2PoolLimits(t *testing.T) {
 		}
 		var taken []*h2conn
 		for range 2*MaxStreams + 1 {
-			one, err := p.acquireH2(t.Context(), s, time.Time{})
+			one, err := p.acquireH2(t.Context(), s, bodyToSend{}, time.Time{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func TestH2PoolLimits(t *testing.T) {
 		}
 		releaseAll(taken)
 		time.Sleep(idleConnTimeout / 2)
-		one, err := p.acquireH2(t.Context(), s, time.Time{})
+		one, err := p.acquireH2(t.Context(), s, bodyToSend{}, time.Time{})
 		if err != nil || one != taken[0] || p.idleConns.Load() != 2 {
 			t.Errorf("%v, %d kept", err, p.idleConns.Load())
 		}
@@ -130,14 +130,14 @@ func TestWaitForFullH2Conn(t *testing.T) {
 		one := p.reserveSeparately(t, s, 1)[0]
 		for one.conn.ReserveNewRequest() { // as if so many had been aborted
 		}
-		s.release(one, true, true)
+		s.release(one, bodyToSend{}, true, true)
 		s.waiters++
-		_, next, err := p.reserveH2(s, time.Time{}, &pendingConn{conn: one})
+		_, next, err := p.reserveH2(s, bodyToSend{}, time.Time{}, &pendingConn{conn: one})
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-next.done
-		two, _, err := p.reserveH2(s, time.Time{}, next)
+		two, _, err := p.reserveH2(s, bodyToSend{}, time.Time{}, next)
 		if err != nil || two == one || open.Load() != 2 || s.waiters != 0 {
 			t.Fatalf("%v, %d are open, %d wait", err, open.Load(), s.waiters)
 		}
@@ -191,7 +191,7 @@ func TestH2ConnIsKeptAfterAbortedResponse(t *testing.T) {
 			t.Fatalf("%d connections", len(one))
 		}
 		time.Sleep(2 * time.Second)
-		if again, err := p.acquireH2(t.Context(), s, time.Time{}); err != nil || again != one[0] {
+		if again, err := p.acquireH2(t.Context(), s, bodyToSend{}, time.Time{}); err != nil || again != one[0] {
 			t.Error(err)
 		} else {
 			releaseAll([]*h2conn{again})
@@ -211,13 +211,13 @@ func TestRequestsShareOneDial(t *testing.T) {
 		leaves, leave := context.WithCancelCause(t.Context())
 		gone, got := make(chan error, 1), make(chan *h2conn, 3)
 		go func() {
-			_, err := p.acquireH2(leaves, s, time.Time{})
+			_, err := p.acquireH2(leaves, s, bodyToSend{}, time.Time{})
 			gone <- err
 		}()
 		synctest.Wait()
 		for range 3 {
 			go func() {
-				one, _ := p.acquireH2(t.Context(), s, time.Time{})
+				one, _ := p.acquireH2(t.Context(), s, bodyToSend{}, time.Time{})
 				got <- one
 			}()
 		}
@@ -239,7 +239,7 @@ func TestRequestsShareOneDial(t *testing.T) {
 		}
 		leaves, leave = context.WithCancelCause(t.Context())
 		go func() {
-			_, err := p.acquireH2(leaves, s, time.Time{})
+			_, err := p.acquireH2(leaves, s, bodyToSend{}, time.Time{})
 			gone <- err
 		}()
 		synctest.Wait()

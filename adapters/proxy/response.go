@@ -11,10 +11,9 @@ import (
 	"macronode/core/event"
 )
 
-// forwardResponse streams a response to the client.
+// forwardResponse streams a response to the client. Until something can be sent to the client, the deadline of
+// the request holds.
 func (t *exchange) forwardResponse(res *http.Response) {
-	t.responding.Store(true)
-	t.timer.Reset(t.config.StallTimeout)
 	result, reason := event.AttemptAbandoned, ClientDisconnected
 	defer func() { t.finish(result, reason) }()
 	buf := buffers.Get().(*[bufferSize]byte)
@@ -25,12 +24,18 @@ func (t *exchange) forwardResponse(res *http.Response) {
 		n, err = readFirstPart(res, buf)
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // the header was not written yet
-		if result, reason = t.bodyFailure(err); reason != ClientDisconnected {
+		switch result, reason = t.bodyFailure(err); reason {
+		case ClientDisconnected:
+			panic(http.ErrAbortHandler)
+		case DeadlineExceeded, ClientDeadline:
+			t.writeProblem(event.Timeout)
+		default:
 			t.writeProblem(event.BadGateway)
-			return
 		}
-		panic(http.ErrAbortHandler)
+		return
 	}
+	t.responding.Store(true)
+	t.timer.Reset(t.config.StallTimeout)
 	h := t.w.Header()
 	ids := idsOf(h)
 	t.route.copyResponseHeader(h, res.Header)
@@ -208,6 +213,10 @@ func (t *exchange) bodyFailure(err error) (event.AttemptOutcome, FailureReason) 
 		return event.AttemptAbandoned, ClientDisconnected
 	case errors.Is(context.Cause(t.ctx), errStalled):
 		return event.AttemptTruncated, ResponseStalled
+	case errors.Is(context.Cause(t.ctx), errNoResponseInTime) && t.isClientDeadline:
+		return event.AttemptAbandoned, ClientDeadline
+	case errors.Is(context.Cause(t.ctx), errNoResponseInTime):
+		return event.AttemptTruncated, DeadlineExceeded
 	}
 	if reason := failureReason(err); !t.isEndedBySlowClient(reason) {
 		return event.AttemptTruncated, reason

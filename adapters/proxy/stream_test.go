@@ -236,11 +236,21 @@ func TestEarlyHints(t *testing.T) {
 			t.Errorf("%s of HTTP/1.0: %+v, %v", method, res, err)
 		}
 	}
-	// The number of interim responses is limited.
-	h = newGateway(t, nil, respondsWith(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 6)+"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
-	for _, method := range []string{"GET", "POST"} {
-		if a := h.do(h.request(method, "/", nil)); a.status != 502 {
-			t.Errorf("%s: %d behind six answers that are none", method, a.status)
+	// Five are forwarded, and a sixth is a failure.
+	for n, want := range map[int]int{5: 200, 6: 502} {
+		overHTTP1 := respondsWith(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", n)+"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+		overHTTP2 := startH2Upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+			for range n {
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+		})
+		for protocol, h := range map[string]*gateway{"HTTP/1.1": newGateway(t, nil, overHTTP1), "HTTP/2": newGateway(t, useHTTP2, overHTTP2)} {
+			for _, method := range []string{"GET", "POST"} {
+				received = nil
+				if a := h.do(h.request(method, "/", nil).WithContext(ctx)); a.status != want || len(received) != 5 {
+					t.Errorf("%s over %s: %d after %d interim responses, %d were forwarded", method, protocol, a.status, n, len(received))
+				}
+			}
 		}
 	}
 }

@@ -6,8 +6,10 @@
 package recovery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
@@ -51,7 +53,8 @@ type Fold interface {
 type Start struct {
 	Segments, Snapshots fs.FS
 	Fresh               types.JournalID     // the ID of the journal if there is none
-	Reading             journalfile.Reading // what is known about the journal; From and Each are set here
+	Reading             journalfile.Reading // what is known about the journal; From, Each and the proofs are set here
+	Proofs              []journalfile.Proof // beside those of snapshots
 	Empty               func() state.State  // before the first frame
 	Fold                func(*state.State) Fold
 	Step                func() error // nil, or called between slices of work; its error ends the start
@@ -69,6 +72,14 @@ type Result struct {
 
 // Recover begins at the first of the heads that is usable. If frames cannot be folded, nothing is written.
 func (s Start) Recover(heads []snapshot.Head) (Result, error) {
+	var err error
+	proofs := Proofs(s.Proofs, heads)
+	if s.Reading.Proof, s.Reading.Older, err = journalfile.Reached(s.Segments, proofs); err != nil {
+		return Result{}, err
+	}
+	for _, p := range proofs {
+		s.Reading.Known = max(s.Reading.Known, p.LSN)
+	}
 	for _, h := range heads {
 		r, err := s.from(h)
 		if errors.Is(err, snapshot.ErrDoubt) || errors.Is(err, journalfile.ErrApart) && h.LSN > 0 {
@@ -79,6 +90,18 @@ func (s Start) Recover(heads []snapshot.Head) (Result, error) {
 	}
 	types.Assert(false, "recovery: no head to begin at")
 	return Result{}, nil
+}
+
+// Proofs returns proofs with those of snapshots, in ascending order of their frames.
+func Proofs(beside []journalfile.Proof, heads []snapshot.Head) []journalfile.Proof {
+	all := slices.Clone(beside)
+	for _, h := range heads {
+		if h.LSN > 0 {
+			all = append(all, journalfile.Proof{LSN: h.LSN, Root: h.Root, Source: snapshot.Name(h.LSN)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b journalfile.Proof) int { return cmp.Compare(a.LSN, b.LSN) })
+	return all
 }
 
 // from loads the snapshot of a head, and folds the frames after it.

@@ -18,6 +18,8 @@ var Queues = []Queue{
 		Limit: "32", Unit: "permits", Policy: Reject, Tells: "busy_rejections_total"},
 	{Name: "usage_scans", What: "queries that read usage; a tenant leaves room for others; others wait, at most http.request_deadline", Where: []string{"adapters/httpapi.API.usageScans"},
 		Limit: "2", Unit: "queries", Policy: Wait},
+	{Name: "history_reads", What: "parts of exports, of event streams and of pages with a limit above 100 that are read and rendered; a tenant leaves room for others; other parts wait, those of pages at most http.request_deadline", Where: []string{"adapters/httpapi.API.historyReads"},
+		Limit: "2", Unit: "parts", Policy: Wait},
 	{Name: "uploads", What: "uploads of objects in progress or with an unknown outcome; a tenant leaves room for others", Where: []string{"adapters/objectstore.Store.uploads"},
 		Limit: "storage.uploads", Unit: "uploads", Policy: Reject, Tells: "busy_rejections_total"},
 	{Name: "repairs", What: "objects waiting for the repair of a copy", Where: []string{"core/repair.Machine.urgent", "core/repair.Machine.normal"},

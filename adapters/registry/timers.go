@@ -48,6 +48,7 @@ var Timers = []Timer{
 	{"adapters/proxy.exchange.waitToRetry.pause", "a request is retried", "50 to 100 ms, doubling to 2 s"},
 	{"adapters/proxy.exchange.timer", "a request to an upstream is cancelled", "the deadline of the route, or that of the client; during a response Config.StallTimeout, 1 min"},
 	{"adapters/proxy.h2pool.sweep", "idle HTTP/2 connections to an endpoint are closed", "30 s"},
+	{"adapters/proxy.windowConn.Close.force", "an HTTP/2 connection within TLS is closed, although the endpoint does not take the end of TLS", "250 ms"},
 	{"adapters/proxy.tunnel.idleTimer", "a tunnel without data is closed", "http.tunnel_idle"},
 	{"adapters/snapshot.Maker.Run.tick", "the node checks whether a snapshot is due", "1 s"},
 	{"adapters/snapshot.rest.t", "writing of a snapshot continues", "the duration of the last slice of work"},
@@ -72,5 +73,5 @@ var Timers = []Timer{
 	{"cmd/macronode/internal/server.exportsAdmin.forget.ctx", "removing the lanes of a sink ends", "10 s"},
 	{"cmd/macronode/internal/server.exportsAdmin.change.ctx", "a change of a lane has an unknown outcome", "10 s"},
 	{"cmd/macronode/internal/server.exports.record.ctx", "a reload is answered although a sink that it adds is not recorded; the log says so", "2 s"},
-	{"cmd/macronode/internal/server.names.await.ctx", "a list of objects gets 503, because the index is behind", "http.request_deadline"},
+	{"cmd/macronode/internal/server.names.Await.ctx", "a list of objects gets 503, because the index is behind", "http.request_deadline"},
 }

@@ -61,7 +61,7 @@ func listBuckets(c *call) error {
 		}
 		list.Buckets = append(list.Buckets, bucketItem{b.Name, stamp(b.At), c.Region})
 	}
-	return c.send(list)
+	return c.sendPage(len(list.Buckets), func() (any, error) { return list, nil })
 }
 
 // encodeToken returns the opaque form of where a list goes on.

@@ -100,6 +100,7 @@ var (
 	errGone               = failure("ClientDisconnected", http.StatusBadRequest, "The client has left.")
 	errContinuation       = failure("InvalidArgument", http.StatusBadRequest, "The continuation token is invalid.")
 	errDisk               = errUnavailable.saying("The object could not be written to the disk.")
+	errShortage           = errUnavailable.saying("The node has too many open files or too little memory. Try again later.")
 	errAbsent             = errUnavailable.saying("The directory of the objects is not there.")
 	errSpace              = errUnavailable.saying("The free space of the disk is reserved. The object was not stored.")
 	errTooManyUploads     = errSlowDown.saying("As many objects are uploaded as storage.uploads permits, or as the tenant leaves to others. Retry the request.")

@@ -5,16 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"macronode/adapters/fs"
+	"macronode/adapters/objectstore"
 	"macronode/adapters/s3"
 	"macronode/adapters/sigv4"
 	"macronode/core/command"
@@ -387,6 +392,8 @@ type brokenNames struct {
 	err error
 }
 
+func (b brokenNames) Await(context.Context) error { return b.err }
+
 func (b brokenNames) Objects(context.Context, types.Tenant, types.NameHash, string, string, func(s3.Listed) bool) error {
 	return b.err
 }
@@ -409,5 +416,52 @@ func TestNamesFail(t *testing.T) {
 				t.Errorf("%s: %d %s, want %s", target, got.status, got.xml.Code, code)
 			}
 		}
+	}
+}
+
+// shortDisk is a directory whose files cannot be opened or made while the process has too many open files.
+type shortDisk struct {
+	fs.FS
+	short atomic.Bool
+}
+
+func (d *shortDisk) Create(name string) (fs.File, error) {
+	if d.short.Load() {
+		return nil, syscall.EMFILE
+	}
+	return d.FS.Create(name)
+}
+
+func (d *shortDisk) Open(name string) (fs.File, error) {
+	if d.short.Load() {
+		return nil, syscall.EMFILE
+	}
+	return d.FS.Open(name)
+}
+
+// TestTooManyOpenFiles: a request for an object gets 503 while the node has too many open files, and succeeds later.
+func TestTooManyOpenFiles(t *testing.T) {
+	w := newWorld(t)
+	disk := &shortDisk{FS: w.disk}
+	w.handler = s3.New(s3.Config{Rows: w, Names: w, Contents: objectstore.New(disk, objectstore.Limits{Uploads: 8, Object: 1 << 20}), Transfers: w, Log: slog.New(slog.DiscardHandler), Region: region})
+	c := w.bucket(t)
+	put(t, c, "a", content(5, 1))
+	disk.short.Store(true)
+	get := func() error {
+		out, err := c.GetObject(context.Background(), &sdk.GetObjectInput{Bucket: aws.String(bucketName), Key: aws.String("a")})
+		if err == nil {
+			err = out.Body.Close()
+		}
+		return err
+	}
+	_, err := c.PutObject(context.Background(), &sdk.PutObjectInput{Bucket: aws.String(bucketName), Key: aws.String("b"), Body: reader(content(5, 2))})
+	for what, err := range map[string]error{"put": err, "get": get()} {
+		if codeOf(err) != "503 ServiceUnavailable" || !strings.Contains(err.Error(), "too many open files") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	disk.short.Store(false)
+	if err := get(); err != nil || w.quiet().sent.damaged > 0 {
+		t.Errorf("later: %v, %d are reported", err, w.sent.damaged)
 	}
 }

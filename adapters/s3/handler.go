@@ -262,6 +262,23 @@ func (c *call) send(document any) error {
 	return writeXML(c, http.StatusOK, document)
 }
 
+// sendPage answers with the document of a list of at most rows rows that read returns.
+func (c *call) sendPage(rows int, read func() (document any, err error)) error {
+	var text []byte
+	err := c.ReadPage(rows, func() error {
+		document, err := read()
+		if err == nil {
+			text, err = marshal(document)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.begun = true
+	return writeBody(c, http.StatusOK, text)
+}
+
 // empty answers without a body.
 func (c *call) empty(status int) error {
 	if status != http.StatusNoContent {

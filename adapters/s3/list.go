@@ -82,10 +82,25 @@ func successor(prefix string) string {
 	return ""
 }
 
+// sendList answers with a page.
+func (c *call) sendList(q listQuery, document func(*page) listDocument) error {
+	err := c.requireBucket()
+	if err == nil && q.max > 0 {
+		err = c.Names.Await(c.r.Context())
+	}
+	if err != nil {
+		return err
+	}
+	return c.sendPage(q.max, func() (any, error) {
+		p, err := c.list(q)
+		return document(&p), err
+	})
+}
+
 // list reads a page. Names under a common prefix are skipped: the list then begins again behind them.
 func (c *call) list(q listQuery) (p page, err error) {
-	if err := c.requireBucket(); err != nil || q.max == 0 {
-		return p, err
+	if q.max == 0 {
+		return p, nil
 	}
 	under, skipped := "", 0 // the last common prefix, and its names that were read
 	for from, more := q.from, true; more; {
@@ -182,17 +197,15 @@ func listObjectsV2(c *call) error {
 	if token == "" && after != "" {
 		q.from = after + "\x00"
 	}
-	p, err := c.list(q)
-	if err != nil {
-		return err
-	}
-	d := c.listDocument(&q, &p)
-	count := p.len()
-	d.KeyCount, d.StartAfter, d.ContinuationToken = &count, q.encode(after), token
-	if p.truncated {
-		d.NextContinuationToken = encodeToken(p.next)
-	}
-	return c.send(d)
+	return c.sendList(q, func(p *page) listDocument {
+		d := c.listDocument(&q, p)
+		count := p.len()
+		d.KeyCount, d.StartAfter, d.ContinuationToken = &count, q.encode(after), token
+		if p.truncated {
+			d.NextContinuationToken = encodeToken(p.next)
+		}
+		return d
+	})
 }
 
 // listObjects lists a bucket with markers. A marker that is a common prefix stands for all names under it.
@@ -211,15 +224,13 @@ func listObjects(c *call) error {
 			q.from = successor(common)
 		}
 	}
-	p, err := c.list(q)
-	if err != nil {
-		return err
-	}
-	d := c.listDocument(&q, &p)
-	encoded := q.encode(marker)
-	d.Marker = &encoded
-	if p.truncated && q.delimiter != "" {
-		d.NextMarker = q.encode(p.last)
-	}
-	return c.send(d)
+	return c.sendList(q, func(p *page) listDocument {
+		d := c.listDocument(&q, p)
+		encoded := q.encode(marker)
+		d.Marker = &encoded
+		if p.truncated && q.delimiter != "" {
+			d.NextMarker = q.encode(p.last)
+		}
+		return d
+	})
 }

@@ -66,7 +66,7 @@ func listParts(c *call) error {
 		list.Parts = append(list.Parts, partItem{p.Number, stamp(p.At), quote(etagText(storage.ETag{MD5: p.MD5}, p.Address)), p.Size})
 		list.NextPartNumberMarker = p.Number
 	}
-	return c.send(list)
+	return c.sendPage(len(parts), func() (any, error) { return list, nil })
 }
 
 // checksumOf returns what the parts of an upload are checked with.
@@ -168,5 +168,5 @@ func listUploads(c *call) error {
 	if list.IsTruncated {
 		list.NextKeyMarker, list.NextUploadIDMarker = encode(last.key), last.id
 	}
-	return c.send(list)
+	return c.sendPage(len(list.Uploads), func() (any, error) { return list, nil })
 }

@@ -90,6 +90,9 @@ func (c *call) damaged(a storage.Address, err error) error {
 		c.Transfers.Damaged()
 	}
 	c.Log.Error("object unreadable", "address", a.String(), "err", err)
+	if objectstore.IsShortage(err) {
+		return errShortage
+	}
 	return problemError(p)
 }
 

@@ -57,6 +57,8 @@ type ListedUpload struct {
 // Names lists names in the order of their bytes. A list contains everything that was acknowledged
 // before it began. Errors with a method Unavailable() bool that returns true are temporary.
 type Names interface {
+	// Await waits until Objects has everything that was acknowledged.
+	Await(ctx context.Context) error
 	// Objects passes the objects of a bucket to yield whose names begin with prefix and are not before
 	// from, until yield returns false.
 	Objects(ctx context.Context, t types.Tenant, bucket types.NameHash, prefix, from string, yield func(Listed) bool) error
@@ -89,6 +91,9 @@ type Session interface {
 	// Execute lets the node decide and waits until the outcome is durable. It ends with the problem
 	// Busy, Timeout, Unavailable or OutcomeUnknown if there is none. A client that leaves does not end it.
 	Execute(c command.Command) event.Reply
+	// ReadPage calls f, which reads and renders at most rows rows of a list and sends nothing. Many rows wait for their turn. It returns
+	// the error of f, or the error of S3 if the turn does not come in time.
+	ReadPage(rows int, f func() error) error
 	// SetError names the S3 error code for the logs and the metrics.
 	SetError(code string)
 }

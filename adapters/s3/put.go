@@ -136,6 +136,9 @@ func (c *call) uploadError(err error) error {
 		return errAbsent
 	}
 	c.Log.Error("object not written", "request", c.RequestID(), "err", w.Err)
+	if objectstore.IsShortage(w.Err) {
+		return errShortage
+	}
 	return errDisk
 }
 

@@ -194,7 +194,9 @@ func (s *session) SetError(code string) {
 	defer s.world.mu.Unlock()
 	s.world.code = code
 }
-func (s *session) Reserve(uint64) event.Problem { return s.world.reserve }
+func (s *session) Reserve(uint64) event.Problem       { return s.world.reserve }
+func (*session) ReadPage(_ int, f func() error) error { return f() }
+
 func (s *session) ReserveResponse(size uint64) error {
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
@@ -372,6 +374,8 @@ func (w *world) Objects(_ context.Context, t types.Tenant, bucket types.NameHash
 	}
 	return nil
 }
+
+func (*world) Await(context.Context) error { return nil }
 
 func (w *world) Buckets(_ context.Context, t types.Tenant) (list []s3.ListedBucket, _ error) {
 	w.mu.Lock()

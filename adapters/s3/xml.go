@@ -28,11 +28,16 @@ func writeXML(s Session, status int, document any) error {
 	if err != nil {
 		return err
 	}
+	return writeBody(s, status, b)
+}
+
+// writeBody answers with the text of a document.
+func writeBody(s Session, status int, text []byte) error {
 	h := s.Header()
 	h["Content-Type"] = xmlType
-	h["Content-Length"] = []string{strconv.Itoa(len(b))}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
 	s.WriteHeader(status)
-	_, err = s.Write(b)
+	_, err := s.Write(text)
 	return err
 }
 

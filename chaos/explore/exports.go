@@ -181,7 +181,7 @@ func (*exportsFrame) FindRef(_ types.Tenant, _ types.NameHash, p command.PriorOu
 
 // exportsLimits have no random times: a retry is due at once.
 func exportsLimits() lanes.Limits {
-	return lanes.Limits{Active: 2 * exportsLanes, Inflight: 2, Tenant: 2, Commands: 2, Window: 3, Failures: 64, Backoff: 1, MaxBackoff: 1}
+	return lanes.Limits{Active: 2 * exportsLanes, Inflight: 3, Commands: 2, Window: 3, Failures: 64, Backoff: 1, MaxBackoff: 1}
 }
 
 // OpenExports returns a scope: its lanes are open, and nothing is sealed.

@@ -149,7 +149,7 @@ func TestCannotStart(t *testing.T) {
 		why string
 	}{
 		{faults.Sync, syscall.EIO, "input/output error"}, {faults.SyncDir, syscall.EIO, "input/output error"},
-		{faults.Write, syscall.EIO, "input/output error"}, {faults.Write, syscall.ENOSPC, "free space on the disk"},
+		{faults.Write, syscall.EIO, "input/output error"}, {faults.Write, syscall.ENOSPC, "free space or inodes on the disk"},
 	} {
 		trouble := h.disk.Begin(faults.Trouble{On: []faults.Op{c.on}, Err: c.err})
 		if err := h.Launch(); err != nil {

@@ -41,7 +41,7 @@ func TestOnlyDirectoryHangs(t *testing.T) {
 		for range 8 {
 			content := n.newContent()
 			all.Go(func() {
-				if a := n.object(http.MethodPut, content); a.err != nil || a.status != http.StatusServiceUnavailable || a.code != "unavailable" {
+				if a := n.upload(content); a.err != nil || a.status != http.StatusServiceUnavailable || a.code != "unavailable" {
 					t.Errorf("an upload while %s: %d %s (%v)", c.what, a.status, a.body, a.err)
 				}
 			})
@@ -62,7 +62,7 @@ func TestOnlyDirectoryHangs(t *testing.T) {
 		if got := n.metric("storage_failed_providers"); got != 1 {
 			t.Errorf("%v providers have failed", got)
 		}
-		n.checkAnswer(n.object(http.MethodPut, n.newContent()), http.StatusServiceUnavailable, "unavailable")
+		n.checkAnswer(n.upload(n.newContent()), http.StatusServiceUnavailable, "unavailable")
 		if readable {
 			n.checkObjects()
 		} else {

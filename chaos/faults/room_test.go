@@ -84,7 +84,7 @@ func TestFullDisk(t *testing.T) {
 	h.stop()
 	h.fill(neighbour) // also what the node gave back when it ended
 	output, code := h.command("serve", "--data", h.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0")
-	if code != 2 || !strings.Contains(output, "free space on the disk") || !strings.Contains(output, "nothing is lost") {
+	if code != 2 || !strings.Contains(output, "free space or inodes on the disk") || !strings.Contains(output, "nothing is lost") {
 		t.Fatalf("exit %d:\n%s", code, output)
 	}
 	if err := os.Truncate(neighbour, 130<<20); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"macronode/chaos/kill"
 )
@@ -21,7 +20,7 @@ func TestDrain(t *testing.T) {
 		"--set", "journal.stall_threshold=10s", "--set", "journal.sync_timeout=1m"}}
 	start(t, n)
 	all := clients(64)
-	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 2*patience)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- kill.Together(ctx, n, all) }()

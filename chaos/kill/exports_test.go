@@ -99,7 +99,7 @@ func TestKillExports(t *testing.T) {
 // awaitDelivered waits until each sink has all that is sealed, and returns the last item of each stream.
 func awaitDelivered(t *testing.T, n *kill.Node) map[string]int {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		status, body, err := n.AdminGet("/exports")
 		var is adminapi.Exports
 		if err != nil || json.Unmarshal(body, &is) != nil {
@@ -121,7 +121,7 @@ func awaitDelivered(t *testing.T, n *kill.Node) map[string]int {
 			return heads
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not delivered after a minute: %s\n%s", body, n.Output())
+			t.Fatalf("still not delivered: %s\n%s", body, n.Output())
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (g *gatewayRun) shown(t *testing.T) uint64 {
 		if err == nil {
 			return sums["gateway"].Value
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func (g *gatewayRun) stopped(t *testing.T) (earned uint64) {
 			}
 		}
 		for began := time.Now(); g.shown(t) == was; time.Sleep(10 * time.Millisecond) {
-			if time.Since(began) > time.Minute {
+			if time.Since(began) > patience {
 				t.Fatal("no request is recorded")
 			}
 		}

@@ -48,7 +48,7 @@ func TestKillObjects(t *testing.T) {
 		if len(files) == contents {
 			break
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			t.Fatalf("%d files of %d contents: %q", len(files), contents, files)
 		}
 	}

@@ -127,7 +127,7 @@ func TestKillPrepaidRequests(t *testing.T) {
 		if used, earned = sums["storage"], balance(t, n, revenue); used.Prepaid == used.Value && earned == used.Value {
 			break
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			t.Fatalf("%+v was used, %d was earned, %d is left", used, earned, balance(t, n, payer))
 		}
 	}

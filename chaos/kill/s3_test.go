@@ -62,7 +62,7 @@ func awaitList(t *testing.T, c *s3Client) map[string]string {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		listed, ok, err := c.keys(t.Context())
-		if err != nil || !ok && time.Since(began) > time.Minute {
+		if err != nil || !ok && time.Since(began) > patience {
 			t.Fatalf("list: %v, %v", ok, err)
 		}
 		if ok {
@@ -192,7 +192,7 @@ func awaitFiles(t *testing.T, n *paidNode, h *keyHistory, found map[string]strin
 		if len(files) == len(distinct) {
 			return
 		}
-		if time.Since(began) > time.Minute {
+		if time.Since(began) > patience {
 			t.Fatalf("%d files of %d contents: %q", len(files), len(distinct), files)
 		}
 	}

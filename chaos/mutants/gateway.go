@@ -53,7 +53,7 @@ func gateway() []Mutant {
 		one("waiting part has no deadline", "waiting for a part is bounded", "core/node/reserve_bytes.go", "now.Add(n.admission.Patience(t)))", "now.Add(1<<40))", bodies, sim),
 		alone("about one run in 1,500 of the simulator meets it", one("each body is a flow of its own", "callers take turns, not bodies", parts, "a.line.Offer(r.flow, place,", "a.line.Offer(types.Flow{Class: r.flow.Class, ID: uint64(place)}, place,", "./core/gateway/admission TestStream$")),
 		one("rejected part stays charged", "a rejected part costs nothing", arrive, "\tn.quota.ReleasePart(now, t.Slot(), bytes)\n", "\tn.quota.GrantPart(t.Slot())\n", bodies, "./chaos/trace TestEveryStepIsPermitted$"),
-		alone("two events per slot block the loop", one("second part is reserved before the decision", "one outstanding event per slot", gate, "p.admit.Ticket != t || p.isFinished || p.awaitsBytes", "p.admit.Ticket != t || p.isFinished", "./adapters/loop TestPartIsNotDeliveredToNextUser$")),
+		alone("two events per slot block the loop", one("second part is reserved before the decision", "one outstanding event per slot", gate, "p.admit.Ticket != t || p.isFinished || p.awaitsBytes", "p.admit.Ticket != t || p.isFinished", "./adapters/loop TestReservationOutlivesItsCaller$")),
 		one("paced admission is not in the due time", "Due", "core/node/due.go", "\tearlier(n.nextPaced())\n", "", transcripts, sim),
 
 		one("abandoned request keeps its slot", "a slot is returned", gate, "\tg.sendFinish(p, event.Finish{Ticket: v.Ticket})\n", "", "./adapters/loop TestSlotsAndPermitsReturn$", sim),

@@ -27,11 +27,13 @@ func wire() []Mutant {
 		alone("only a request for the server itself shows it", one("guard does not count a request", "an invalid request is rejected", server+"httpserver.go", "DisableGeneralOptionsHandler: true,", "DisableGeneralOptionsHandler: false,", framing)),
 		one("limit of streams is doubled", "streams are bounded", server+"httpserver.go", "MaxConcurrentStreams: c.Streams,", "MaxConcurrentStreams: 2 * c.Streams,", streams, "./adapters/httpserver TestRapidReset$"),
 		one("streams of all connections are not counted", "requests of all connections are bounded", server+"streams.go", "case l.streams > l.most:", "case l.streams < 0:", streams, "./adapters/httpserver TestStreamsAgreeWithModel$"),
-		alone("one test sends early", one("receive window is too large", "unread data is bounded", server+"httpserver.go", "MaxReceiveBufferPerConnection: c.Window,", "MaxReceiveBufferPerConnection: 1 << 20,", "./adapters/httpserver TestUnreadDataIsBounded$")),
+		one("receive window is too large", "unread data is bounded", server+"httpserver.go", "MaxReceiveBufferPerStream: c.Window,", "MaxReceiveBufferPerStream: 1 << 20,", "./adapters/httpserver TestUnreadDataIsBounded$", "./adapters/httpserver TestServerUsesEachLimit$"),
+		one("requests of a client share one receive window", "an unread body delays no other", server+"httpserver.go", "MaxReceiveBufferPerConnection: c.Streams * c.Window,", "MaxReceiveBufferPerConnection: c.Window,", "./adapters/httpserver TestUnreadBodyDelaysNoOtherOfItsConnection$", "./adapters/httpserver TestUnreadDataOfAllIsBounded$"),
 
 		alone(spoken, one("first of two HTTP/2 lengths is used", "a request has one end", server+"guard.go", "case len(lengths) > 1:", "case len(lengths) > 2:", ends)),
 		alone(spoken, one("missing end of a body is accepted", "a request is never shortened", server+"guard.go", "case int64(n) != r.ContentLength:", "case int64(n) < r.ContentLength:", ends)),
 		alone(spoken, one("host besides the authority is accepted", "a request has one host", server+"guard.go", "case len(hosts) > 1 || len(hosts) == 1 && hosts[0] != r.Host:", "case len(hosts) > maxFields:", ends)),
+		one("unknown expectation is forwarded over HTTP/2", "both protocols reject the same", server+"guard.go", "case r.Header.Get(\"Expect\") != \"\":", "case false:", ends, "./adapters/httpserver TestUnknownExpectationFails$"),
 
 		alone(shaken, one("TLS 1.2 is accepted", "TLS is of version 1.3", server+"tls.go", "tls.VersionTLS13,", "tls.VersionTLS12,", "./adapters/httpserver TestTLSVersionAndKeyExchange$")),
 		alone(shaken, one("required key exchange is not requested", "the configuration decides the key exchange", server+"tls.go", "	if quantum {\n", "	if false {\n", "./adapters/httpserver TestTLSVersionAndKeyExchange$")),

@@ -20,7 +20,7 @@ const exportSink = "sink"
 // exportLimits are small, so that the quarantine is full in some runs.
 var exportLimits = export.Limits{Lanes: 4, TenantLanes: 3, Rows: 2, TenantRows: 2}
 
-var laneLimits = scheduler.Limits{Active: 3, Inflight: 2, Tenant: 2, Commands: 2, Window: 2, Failures: 3,
+var laneLimits = scheduler.Limits{Active: 3, Inflight: 3, Commands: 2, Window: 2, Failures: 3,
 	Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Budget: 2 * time.Second}
 
 // exportStreams are the streams of a run.

@@ -85,9 +85,9 @@ func (c *prepaidClient) wish(w *World) *prepaidAsk {
 // ask submits the request.
 func (c *prepaidClient) ask(w *World) {
 	p, a := w.usage.prepaid, c.want
-	call := &prepaidCall{list: postpaid, Request: accounting.Request{Tenant: usageTenant, At: w.status().At, Service: "wallet", Method: "post", Route: "pay", In: uint64(w.c.Choose("prepaid/body", 3))}}
+	call := &prepaidCall{list: postpaid, Request: accounting.Request{Tenant: usageTenant, At: w.status().At, Labels: accounting.NewRequestLabels("wallet", "post", "pay"), In: uint64(w.c.Choose("prepaid/body", 3))}}
 	if a.op == 0 {
-		call.Service, call.Method, call.Route, call.declared = "storage", "put", "put", call.In
+		call.Labels, call.declared = accounting.NewRequestLabels("storage", "put", "put"), call.In
 		if !p.reserves(w, call) {
 			c.ends()
 			return
@@ -238,7 +238,7 @@ func (p *prepaidWorld) asks(w *World, a *usageAttempt, head *command.Header) {
 	if w.c.Choose("prepaid/events-count", 3) != 1 {
 		return
 	}
-	call := &prepaidCall{list: postpaid, Request: accounting.Request{Tenant: usageTenant, Service: "accounting", Method: "post", Route: "events", In: uint64(w.c.Choose("prepaid/body", 3))}}
+	call := &prepaidCall{list: postpaid, Request: accounting.Request{Tenant: usageTenant, Labels: accounting.NewRequestLabels("accounting", "post", "events"), In: uint64(w.c.Choose("prepaid/body", 3))}}
 	a.counts = &prepaidAttempt{call: call, list: p.list}
 	head.Usage = flow.NewRequestUsage(&call.Request, p.terms)
 }

@@ -28,7 +28,7 @@ type prepaidCall struct {
 
 // labels are those of its series.
 func (c *prepaidCall) labels() string {
-	return fmt.Sprintf("service=%s,method=%s,route=%s", c.Service, c.Method, c.Route)
+	return fmt.Sprintf("service=%s,method=%s,route=%s", c.Labels.Service, c.Labels.Method, c.Labels.Route)
 }
 
 // uses returns what the reservation of a call is for: when it has ended, what it has used.
@@ -63,10 +63,10 @@ func (c *prepaidCall) isPriced(list int) bool {
 
 // begins lets a request of an upstream begin, if its account can pay.
 func (p *prepaidWorld) begins(w *World) {
-	c := &prepaidCall{Request: accounting.Request{Tenant: usageTenant, At: w.status().At, Service: "gateway", Method: "get", Route: [...]string{"a", "b"}[w.c.Choose("prepaid/route", 2)]},
+	c := &prepaidCall{Request: accounting.Request{Tenant: usageTenant, At: w.status().At, Labels: accounting.NewRequestLabels("gateway", "get", [...]string{"a", "b"}[w.c.Choose("prepaid/route", 2)])},
 		declared: uint64(w.c.Choose("prepaid/declared", 4))}
 	if w.c.Choose("prepaid/service", 4) == 1 {
-		c.Service = "storage"
+		c.Labels = accounting.NewRequestLabels("storage", c.Labels.Method, c.Labels.Route)
 	}
 	if p.reserves(w, c) && p.responds(w, c) {
 		p.open = append(p.open, c)
@@ -75,7 +75,7 @@ func (p *prepaidWorld) begins(w *World) {
 
 // responds reports whether the response of a call may begin. The size of an object is known.
 func (p *prepaidWorld) responds(w *World, c *prepaidCall) bool {
-	if c.Service != "storage" || c.list == postpaid {
+	if c.Labels.Service != "storage" || c.list == postpaid {
 		return true
 	}
 	c.response = responses[w.c.Choose("prepaid/response", len(responses))]

@@ -51,9 +51,9 @@ func (m *usageMeter) move(w *World) {
 	}
 	var s event.Status
 	w.node.Status(&s)
-	r := accounting.Request{Tenant: usageTenant, At: max(1, s.At+types.Time(w.c.Choose("usage/ahead", 3))*500), Service: [...]string{"a", "b"}[w.c.Choose("usage/service", 2)],
-		Method: "get", Route: "r", In: uint64(w.c.Choose("usage/in", 2) * 5)}
-	w.note(!m.meter.Add(r), "a request finds the meter full")
+	r := accounting.Request{Tenant: usageTenant, At: max(1, s.At+types.Time(w.c.Choose("usage/ahead", 3))*500), Labels: accounting.NewRequestLabels([...]string{"a", "b"}[w.c.Choose("usage/service", 2)], "get", "r"), In: uint64(w.c.Choose("usage/in", 2) * 5)}
+	_, ok := m.meter.Add(&r)
+	w.note(!ok, "a request finds the meter full")
 }
 
 // record submits what was counted, unless a command is out.

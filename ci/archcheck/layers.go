@@ -175,5 +175,5 @@ func (l Layer) std(names ...string) Layer     { l.Std = names; return l }
 // fmt only functions that return a value, of maps only calls sorted at once.
 var pureStd = []string{
 	"bytes", "cmp", "encoding/binary", "encoding/hex", "errors", "fmt", "maps", "math", "math/bits", "slices",
-	"strconv", "strings", "time", "unicode/utf8",
+	"strconv", "strings", "time", "unicode/utf8", "unique",
 }

@@ -40,6 +40,23 @@ func (k *knownHeads) Set(text string) error {
 	return nil
 }
 
+// knownPrices reads --prices.
+type knownPrices struct{ of *usagefile.Known }
+
+func (knownPrices) String() string { return "" }
+
+func (k knownPrices) Set(text string) error {
+	d, ok := usagefile.ParseDigest(text)
+	switch {
+	case !ok:
+		return errors.New("must be a digest of 64 of 0-9 a-f")
+	case k.of.Prices != nil:
+		return errors.New("must be given once: a bundle has one price list")
+	}
+	k.of.Prices = &d
+	return nil
+}
+
 // run executes a command line and returns the exit code.
 func run(args []string, in io.Reader, out, failures io.Writer) int {
 	flags := flag.NewFlagSet("verify-usage", flag.ContinueOnError)
@@ -51,7 +68,7 @@ func run(args []string, in io.Reader, out, failures io.Writer) int {
 	}
 	var known usagefile.Known
 	flags.Var((*knownHeads)(&known.Heads), "head", "`DIMENSION=DIGEST` of a slice that you got earlier: the chain must have it; may be repeated")
-	prices := flags.String("prices", "", "`DIGEST` of the price list that was agreed")
+	flags.Var(knownPrices{&known}, "prices", "`DIGEST` of the price list that was agreed")
 	asJSON := flags.Bool("json", false, "print JSON")
 	var names []string
 	for { // flags may stand after the file too
@@ -68,13 +85,6 @@ func run(args []string, in io.Reader, out, failures io.Writer) int {
 	unable := func(err error) int {
 		fmt.Fprintln(failures, "verify-usage:", err) //nolint:errcheck // there is no other output
 		return codeUnable
-	}
-	if *prices != "" {
-		d, ok := usagefile.ParseDigest(*prices)
-		if !ok {
-			return unable(errors.New("--prices must be a digest of 64 of 0-9 a-f"))
-		}
-		known.Prices = &d
 	}
 	if len(names) != 1 {
 		return unable(errors.New("needs one file; see verify-usage --help"))

@@ -37,7 +37,11 @@ func TestRun(t *testing.T) {
 		{file + " " + file, "", 2, "", "needs one file"},
 		{"nowhere", "", 2, "", "no such file"},
 		{file + " --head requests", "", 2, "", "must be DIMENSION=DIGEST"},
-		{file + " --prices 1", "", 2, "", "--prices must be a digest"},
+		{file + " --prices 1", "", 2, "", "-prices: must be a digest of 64"},
+		{file + " --prices=", "", 2, "", "-prices: must be a digest of 64"}, // as an empty variable of a script gives it
+		{file + " --head=", "", 2, "", "-head: must be DIMENSION=DIGEST"},
+		{file + " --json=", "", 2, "", "invalid boolean value"},
+		{file + " --prices " + agreed + " --prices " + agreed, "", 2, "", "-prices: must be given once"},
 		{file + " --fast", "", 2, "", "flag provided but not defined"},
 		{"--help", "", 0, "", "usage: verify-usage [flags] FILE"},
 	} {

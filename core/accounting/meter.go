@@ -13,26 +13,18 @@ import (
 // A Request is a served request.
 type Request struct {
 	Tenant  types.Tenant
-	At      types.Time // when it ended
-	Service string     // labels: valid ones of a series, in lower case
-	Method  string
-	Route   string
-	In, Out uint64 // bytes of the bodies
-	InFrame bool   // the request itself was counted in the frame of its effect: only its bytes are left
-}
-
-// Labels returns the text of the labels of r, as a Series has it; false if one of them is invalid.
-func (r *Request) Labels() (text []byte, ok bool) {
-	k := RequestKey{service: r.Service, method: r.Method, route: r.Route}
-	s, err := NewSeries("requests", k.labels())
-	return s.Labels, err == nil
+	At      types.Time     // when it ended
+	Labels  *RequestLabels // nil: it is not counted
+	In, Out uint64         // bytes of the bodies
+	InFrame bool           // the request itself was counted in the frame of its effect: only its bytes are left
 }
 
 // A Meter adds up requests until the node records them. It is volatile: a crash loses what it has.
 //
 // It is no part of the node's state: requests must not wait for the node to be counted.
 type Meter struct {
-	window                 time.Duration
+	length                 types.Time // of a window
+	last                   Window     // of the last request: most are in the same window
 	maxRows, maxTenantRows int
 	rows                   map[RequestKey]*metered // pointers: a request looks its row up once
 	tenantRows             map[types.Tenant]int
@@ -40,33 +32,29 @@ type Meter struct {
 
 // A RequestKey identifies the requests of a Meter that are counted together.
 type RequestKey struct {
-	tenant                 types.Tenant
-	from                   types.Time // of the window
-	service, method, route string
+	owner  uint64     // the tenant, as wide as the others: a key without padding is hashed at once
+	from   types.Time // of the window
+	labels labelKey
 }
+
+func (k RequestKey) tenant() types.Tenant { return types.Tenant(k.owner) }
 
 func (k RequestKey) compare(o RequestKey) int {
-	return cmp.Or(cmp.Compare(k.tenant, o.tenant), cmp.Compare(k.from, o.from), cmp.Compare(k.service, o.service), cmp.Compare(k.method, o.method), cmp.Compare(k.route, o.route))
-}
-
-// labels returns the labels of the series.
-func (k *RequestKey) labels() []Label {
-	return []Label{{"service", k.service}, {"method", k.method}, {"route", k.route}}
-}
-
-// valid reports whether the labels are those of a series.
-func (k *RequestKey) valid() bool {
-	_, err := NewSeries("requests", k.labels())
-	return err == nil
+	if order := cmp.Or(cmp.Compare(k.owner, o.owner), cmp.Compare(k.from, o.from)); order != 0 || k.labels == o.labels {
+		return order
+	}
+	a, b := k.labels.Value(), o.labels.Value()
+	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.method, b.method), cmp.Compare(a.route, b.route))
 }
 
 // metered is what requests add up to.
 type metered struct {
+	of              *RequestLabels
 	ended, requests uint64 // all of them, and those that were not counted in a frame
 	in, out         uint64
 }
 
-func (m *metered) add(o metered) {
+func (m *metered) add(o *metered) {
 	m.ended, m.requests, m.in, m.out = m.ended+o.ended, m.requests+o.requests, m.in+o.in, m.out+o.out
 }
 
@@ -85,33 +73,35 @@ type meteredRow struct {
 // NewMeter returns a meter of windows of a length. It has at most maxRows rows, and maxTenantRows of one tenant: usage of a tenant
 // that the node rejects for now waits here, and must leave room for the others.
 func NewMeter(window time.Duration, maxRows, maxTenantRows int) *Meter {
-	return &Meter{window: window, maxRows: maxRows, maxTenantRows: maxTenantRows, rows: make(map[RequestKey]*metered), tenantRows: make(map[types.Tenant]int)}
+	return &Meter{length: types.Time(window / time.Millisecond), maxRows: maxRows, maxTenantRows: maxTenantRows, rows: make(map[RequestKey]*metered), tenantRows: make(map[types.Tenant]int)}
 }
 
-// Add counts a request, which has anything to count. It returns false if there is no room or a label is invalid, and then it counts nothing. A sum of bytes above 2^64-1
-// is not possible: it would take centuries between two calls of Take.
-func (m *Meter) Add(r Request) bool {
-	one := metered{1, 1, r.In, r.Out}
+// Add counts a request, which has anything to count, and returns its key. It returns false if there is no room or the request has no labels, and
+// then it counts nothing. A sum of bytes above 2^64-1 is not possible: it would take centuries between two calls of Take.
+func (m *Meter) Add(r *Request) (RequestKey, bool) {
+	if r.Labels == nil {
+		return RequestKey{}, false
+	}
+	one := metered{r.Labels, 1, 1, r.In, r.Out}
 	if r.InFrame {
 		one.requests = 0
 	}
-	return m.add(m.Key(&r), one)
+	if r.At < m.last.From || r.At >= m.last.To {
+		from := r.At - r.At%m.length
+		m.last = Window{max(1, from), from + m.length}
+	}
+	k := RequestKey{uint64(r.Tenant), m.last.From, r.Labels.key}
+	return k, m.add(k, &one)
 }
 
-// Key returns the key of a request.
-func (m *Meter) Key(r *Request) RequestKey {
-	length := types.Time(m.window / time.Millisecond)
-	return RequestKey{r.Tenant, max(1, r.At-r.At%length), r.Service, r.Method, r.Route}
-}
-
-func (m *Meter) add(k RequestKey, more metered) bool {
+func (m *Meter) add(k RequestKey, more *metered) bool {
 	sum := m.rows[k]
 	if sum == nil {
-		if len(m.rows) >= m.maxRows || m.tenantRows[k.tenant] >= m.maxTenantRows || !k.valid() {
+		if len(m.rows) >= m.maxRows || m.tenantRows[k.tenant()] >= m.maxTenantRows {
 			return false
 		}
-		m.tenantRows[k.tenant]++
-		sum = new(metered)
+		m.tenantRows[k.tenant()]++
+		sum = &metered{of: more.of}
 		m.rows[k] = sum
 	}
 	sum.add(more)
@@ -122,11 +112,11 @@ func (m *Meter) add(k RequestKey, more metered) bool {
 func (m *Meter) Take() (all []*MeteredUsage) {
 	var last *MeteredUsage
 	for _, k := range slices.SortedFunc(maps.Keys(m.rows), RequestKey.compare) {
-		if last == nil || last.Command.Tenant != k.tenant || len(last.Command.Metered)+3 > MaxMetered {
-			last = &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: k.tenant}}}
+		if last == nil || last.Command.Tenant != k.tenant() || len(last.Command.Metered)+3 > MaxMetered {
+			last = &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: k.tenant()}}}
 			all = append(all, last)
 		}
-		last.add(k, *m.rows[k])
+		last.add(meteredRow{k, *m.rows[k]})
 	}
 	clear(m.rows)
 	clear(m.tenantRows)
@@ -137,19 +127,16 @@ func (m *Meter) Take() (all []*MeteredUsage) {
 }
 
 // add adds the rows of a key: its requests, and its bytes if there are any.
-func (u *MeteredUsage) add(k RequestKey, sum metered) {
-	u.rows = append(u.rows, meteredRow{k, sum})
-	u.Requests += sum.ended
+func (u *MeteredUsage) add(r meteredRow) {
+	u.rows = append(u.rows, r)
+	u.Requests += r.ended
 	for _, d := range [...]struct {
-		dimension     string
+		series        *Series
 		value, events uint64
-	}{{"requests", sum.requests, sum.requests}, {"bytes_in", sum.in, sum.ended}, {"bytes_out", sum.out, sum.ended}} {
-		if d.value == 0 {
-			continue
+	}{{&r.of.requests, r.requests, r.requests}, {&r.of.bytesIn, r.in, r.ended}, {&r.of.bytesOut, r.out, r.ended}} {
+		if d.value > 0 {
+			u.Command.Metered = append(u.Command.Metered, Metered{*d.series, r.from, Count{d.value, d.events}})
 		}
-		s, err := NewSeries(d.dimension, k.labels())
-		types.Assert(err == nil, "accounting: a request with an invalid label was counted")
-		u.Command.Metered = append(u.Command.Metered, Metered{s, k.from, Count{d.value, d.events}})
 	}
 }
 
@@ -175,7 +162,7 @@ func (u *MeteredUsage) Halves() (first, second *MeteredUsage, ok bool) {
 func (u *MeteredUsage) part(rows []meteredRow) *MeteredUsage {
 	p := &MeteredUsage{Command: RecordMetered{Header: command.Header{Tenant: u.Command.Tenant}}}
 	for _, r := range rows {
-		p.add(r.RequestKey, r.metered)
+		p.add(r)
 	}
 	p.Command.Sort()
 	return p
@@ -184,8 +171,8 @@ func (u *MeteredUsage) part(rows []meteredRow) *MeteredUsage {
 // Return counts again what was not recorded. It returns the number of requests for which there is no room any more:
 // they are lost.
 func (m *Meter) Return(u *MeteredUsage) (lost uint64) {
-	for _, r := range u.rows {
-		if !m.add(r.RequestKey, r.metered) {
+	for i := range u.rows {
+		if r := &u.rows[i]; !m.add(r.RequestKey, &r.metered) {
 			lost += r.ended
 		}
 	}

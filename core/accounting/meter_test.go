@@ -11,6 +11,12 @@ import (
 	"macronode/core/types"
 )
 
+// added reports whether a meter has counted a request.
+func added(m *accounting.Meter, r accounting.Request) bool {
+	_, ok := m.Add(&r)
+	return ok
+}
+
 // TestMeterLosesNothing: what a meter hands over and did not get back is what was added, without what it refused; and
 // its commands are valid.
 func TestMeterLosesNothing(t *testing.T) {
@@ -21,15 +27,15 @@ func TestMeterLosesNothing(t *testing.T) {
 		var want, got [3]uint64 // requests, bytes in and out
 		for range rapid.IntRange(1, 20).Draw(r, "flushes") {
 			for i := range rapid.IntRange(0, 1800).Draw(r, "requests") {
-				q := accounting.Request{Tenant: types.Tenant(1 + i%3), At: types.Time(1_700_000_000_000 + 40_000*(i%2)), Service: "wallet", Method: "post",
-					Route: string(rune('a'+i%17)) + string(rune('a'+i/17%26)), In: uint64(i % 2), Out: uint64(i % 3)}
+				q := accounting.Request{Tenant: types.Tenant(1 + i%3), At: types.Time(1_700_000_000_000 + 40_000*(i%2)),
+					Labels: accounting.NewRequestLabels("wallet", "post", string(rune('a'+i%17))+string(rune('a'+i/17%26))), In: uint64(i % 2), Out: uint64(i % 3)}
 				if i%700 == 699 {
-					if q.Route += "!"; m.Add(q) {
+					if q.Labels = accounting.NewRequestLabels("wallet", "post", "!"); added(m, q) {
 						r.Fatal("an invalid label is counted")
 					}
 					continue
 				}
-				if !m.Add(q) {
+				if !added(m, q) {
 					seen["full"]++
 					continue
 				}
@@ -70,7 +76,7 @@ func TestMeterLosesNothing(t *testing.T) {
 func TestMeterLimitsEachTenant(t *testing.T) {
 	m := accounting.NewMeter(time.Minute, 5, 3)
 	add := func(tenant types.Tenant, route string) bool {
-		return m.Add(accounting.Request{Tenant: tenant, At: 1_700_000_000_000, Service: "wallet", Method: "post", Route: route})
+		return added(m, accounting.Request{Tenant: tenant, At: 1_700_000_000_000, Labels: accounting.NewRequestLabels("wallet", "post", route)})
 	}
 	for range 2 {
 		for i, want := range []struct {
@@ -119,10 +125,10 @@ func sums(to [3]uint64, u *accounting.MeteredUsage) [3]uint64 {
 // TestMeterLeavesOutWhatAFrameHas: of a request that was counted in the frame of its effect, only the bytes are left.
 func TestMeterLeavesOutWhatAFrameHas(t *testing.T) {
 	m := accounting.NewMeter(time.Minute, 4, 4)
-	one := accounting.Request{Tenant: 1, At: 1_700_000_000_000, Service: "wallet", Method: "post", Route: "issue", In: 3, Out: 5}
+	one := accounting.Request{Tenant: 1, At: 1_700_000_000_000, Labels: accounting.NewRequestLabels("wallet", "post", "issue"), In: 3, Out: 5}
 	counted := one
 	counted.In, counted.InFrame = 0, true
-	if !m.Add(one) || !m.Add(counted) {
+	if !added(m, one) || !added(m, counted) {
 		t.Fatal("there is room")
 	}
 	all := m.Take()
@@ -133,5 +139,42 @@ func TestMeterLeavesOutWhatAFrameHas(t *testing.T) {
 	want := map[string]accounting.Count{"requests": {Value: 1, Events: 1}, "bytes_in": {Value: 3, Events: 2}, "bytes_out": {Value: 10, Events: 2}}
 	if len(all) != 1 || all[0].Requests != 2 || !maps.Equal(got, want) {
 		t.Errorf("%d requests: %v, want %v", all[0].Requests, got, want)
+	}
+}
+
+// TestEqualLabelsAreOneRow: requests with equal labels are counted together, also if the labels were made twice, as a reload does.
+func TestEqualLabelsAreOneRow(t *testing.T) {
+	m := accounting.NewMeter(time.Minute, 1, 1)
+	for range 2 {
+		if !added(m, accounting.Request{Tenant: 1, At: 60_000, Labels: accounting.NewRequestLabels("Wallet", "POST", "issue")}) {
+			t.Fatal("labels that were made twice are two rows")
+		}
+	}
+	if all := m.Take(); len(all) != 1 || len(all[0].Command.Metered) != 1 || all[0].Command.Metered[0].Value != 2 {
+		t.Errorf("%d commands: %+v", len(all), all)
+	}
+	for _, l := range [...][3]string{{"", "get", "a"}, {"a", "get", ""}, {"a", "get", "b!"}} {
+		if accounting.NewRequestLabels(l[0], l[1], l[2]) != nil {
+			t.Errorf("%q are labels", l)
+		}
+	}
+}
+
+// TestMeterCountsInTheWindow: a request counts in the window in which it ended, also if one of a later window was counted before.
+func TestMeterCountsInTheWindow(t *testing.T) {
+	m, labels := accounting.NewMeter(time.Minute, 9, 9), accounting.NewRequestLabels("wallet", "post", "issue")
+	want := map[types.Time]uint64{}
+	for _, at := range [...]types.Time{60_000, 119_999, 120_000, 119_999, 59_999, 1, 60_000, 180_000} {
+		want[max(1, at-at%60_000)]++
+		if !added(m, accounting.Request{Tenant: 1, At: at, Labels: labels}) {
+			t.Fatal("there is room")
+		}
+	}
+	got := map[types.Time]uint64{}
+	for _, row := range m.Take()[0].Command.Metered {
+		got[row.Time] = row.Value
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

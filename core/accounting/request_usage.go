@@ -21,24 +21,21 @@ const countsNow = types.Time(math.MaxInt64)
 
 var _ command.Usage = (*RequestUsage)(nil)
 
-// NewRequestUsage returns the usage of a request; nil if a label is invalid. The time of r does not matter: it counts in the window of
+// NewRequestUsage returns the usage of a request; nil if it has no labels. The time of r does not matter: it counts in the window of
 // the frame.
 func NewRequestUsage(r *Request) *RequestUsage {
+	if r.Labels == nil {
+		return nil
+	}
 	u := new(RequestUsage)
-	k := RequestKey{service: r.Service, method: r.Method, route: r.Route}
 	for _, row := range [...]struct {
-		dimension string
-		value     uint64
-	}{{"bytes_in", r.In}, {"requests", 1}} {
-		if row.value == 0 {
-			continue
+		series *Series
+		value  uint64
+	}{{&r.Labels.bytesIn, r.In}, {&r.Labels.requests, 1}} {
+		if row.value > 0 {
+			u.rows[u.n] = Metered{*row.series, countsNow, Count{row.value, 1}}
+			u.n++
 		}
-		s, err := NewSeries(row.dimension, k.labels())
-		if err != nil {
-			return nil
-		}
-		u.rows[u.n] = Metered{s, countsNow, Count{row.value, 1}}
-		u.n++
 	}
 	return u
 }

@@ -22,8 +22,8 @@ func BenchmarkReserve(b *testing.B) {
 	}
 	books := flow.Books{Usage: accounting.New(accounting.Limits{Lines: 3}, 1), Wallet: wallet.New(ledger.Limits{}, 1)}
 	credit := flow.NewCredit()
-	r := &accounting.Request{Tenant: 1, At: begin, Service: "gateway", Method: "get", Route: "shop", In: 100}
-	key := accounting.NewMeter(window, 1, 1).Key(r)
+	r := &accounting.Request{Tenant: 1, At: begin, Labels: accounting.NewRequestLabels("gateway", "get", "shop"), In: 100}
+	key, _ := accounting.NewMeter(window, 1, 1).Add(r)
 	b.ReportAllocs()
 	for b.Loop() {
 		of, problem, _ := credit.Reserve(r, terms, books)

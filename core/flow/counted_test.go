@@ -23,9 +23,9 @@ type counter struct {
 
 // do sends a command that has usage, and expects that it is counted if it takes effect.
 func (c *counter) do(t *rapid.T, what string, in command.Command, takesEffect func(event.Reply) bool) event.Reply {
-	r := &accounting.Request{Service: "wallet", Method: "post", Route: what, In: uint64(rapid.IntRange(0, 3).Draw(t, "bytes"))}
+	r := &accounting.Request{Labels: accounting.NewRequestLabels("wallet", "post", what), In: uint64(rapid.IntRange(0, 3).Draw(t, "bytes"))}
 	if c.full {
-		r.Route = fmt.Sprint("other-", c.serial)
+		r.Labels = accounting.NewRequestLabels("wallet", "post", fmt.Sprint("other-", c.serial))
 	}
 	in.Head().Usage = accounting.NewRequestUsage(r)
 	before := c.frames
@@ -150,7 +150,7 @@ func TestEffectsAreCountedInTheirFrame(t *testing.T) {
 				for i := 0; ; i++ {
 					in := c.money(event.Issue, "", "bob", 1, 0, c.key())
 					in.Seal(nil)
-					in.Usage = accounting.NewRequestUsage(&accounting.Request{Service: "wallet", Method: "post", Route: fmt.Sprint("full-", i)})
+					in.Usage = accounting.NewRequestUsage(&accounting.Request{Labels: accounting.NewRequestLabels("wallet", "post", fmt.Sprint("full-", i))})
 					if c.step(in); !c.reply.Counted {
 						break
 					}

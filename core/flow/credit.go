@@ -125,12 +125,11 @@ func (r Reservation) IsZero() bool { return r.of == nil }
 type requestPrices [3]uint64
 
 func (t *Terms) pricesOfRequest(r *accounting.Request) (prices requestPrices) {
-	labels, ok := r.Labels()
-	if !ok { // it cannot be recorded
+	if r.Labels == nil { // it cannot be recorded
 		return prices
 	}
 	for i, dimension := range [...]string{"requests", "bytes_in", "bytes_out"} {
-		prices[i] = t.pricesOf(dimension, labels)
+		prices[i] = t.pricesOf(dimension, r.Labels.Text())
 	}
 	return prices
 }
@@ -157,7 +156,7 @@ func (c *Credit) Reserve(r *accounting.Request, t *Terms, b Books) (Reservation,
 	if prices == (requestPrices{}) {
 		return Reservation{}, event.None, event.Shortfall{}
 	}
-	at := slices.IndexFunc(c.unpaid, func(u *unpaid) bool { return u.tenant == r.Tenant && u.terms.isSame(t) })
+	at := slices.IndexFunc(c.unpaid, func(u *unpaid) bool { return u.tenant == r.Tenant && u.terms == t })
 	var u *unpaid
 	if at < 0 {
 		u = &unpaid{tenant: r.Tenant, terms: t}

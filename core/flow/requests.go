@@ -121,7 +121,7 @@ type RequestUsage struct {
 	prices [2]uint64 // of each row, those that apply
 }
 
-// NewRequestUsage returns the usage of a request of a tenant with terms, or of a postpaid one without; nil if a label is invalid.
+// NewRequestUsage returns the usage of a request of a tenant with terms, or of a postpaid one without; nil if it has no labels.
 func NewRequestUsage(r *accounting.Request, t *Terms) command.Usage {
 	u := accounting.NewRequestUsage(r)
 	switch {

@@ -26,7 +26,7 @@ type pending struct {
 
 // usage is what a request counts as.
 func (p *pending) usage(b *budget) (all []accounting.Event) {
-	labels := []accounting.Label{{Name: "service", Value: p.Service}, {Name: "method", Value: p.Method}, {Name: "route", Value: p.Route}}
+	labels := []accounting.Label{{Name: "service", Value: p.Labels.Service}, {Name: "method", Value: p.Labels.Method}, {Name: "route", Value: p.Labels.Route}}
 	requests := uint64(1)
 	if p.InFrame {
 		requests = 0
@@ -88,7 +88,7 @@ func (b *budget) arrears(more map[string]used) (due map[string]uint64, lines map
 
 // begin begins a request, if the payer can pay for it and for all that is not paid yet.
 func (b *budget) begin(t *rapid.T) {
-	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at(), Service: rapid.SampledFrom([]string{"shop", "other"}).Draw(t, "service"), Method: "get", Route: "r",
+	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at(), Labels: accounting.NewRequestLabels(rapid.SampledFrom([]string{"shop", "other"}).Draw(t, "service"), "get", "r"),
 		In: uint64(rapid.IntRange(0, 4).Draw(t, "declared"))}, list: b.list}
 	want, missing := b.judgeRequests(p.usage(b), nil)
 	if !p.hasPrice(b) {
@@ -187,8 +187,8 @@ func (b *budget) end(t *rapid.T) {
 		return
 	}
 	p.At, p.In, p.Out = b.at(), uint64(rapid.IntRange(0, 5).Draw(t, "in")), uint64(rapid.IntRange(0, 5).Draw(t, "out"))
-	b.meter.Add(p.Request)
-	b.credit.End(p.of, b.meter.Key(&p.Request), &p.Request)
+	k, _ := b.meter.Add(&p.Request)
+	b.credit.End(p.of, k, &p.Request)
 	b.finished = append(b.finished, p)
 }
 
@@ -275,7 +275,7 @@ func (b *budget) settle(due map[string]uint64, lines map[account]uint64) {
 
 // write is a request that counts in the frame of its effect.
 func (b *budget) write(t *rapid.T) {
-	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at() + 1, Service: "shop", Method: "post", Route: "issue", In: uint64(rapid.IntRange(0, 4).Draw(t, "in"))}}
+	p := &pending{Request: accounting.Request{Tenant: 1, At: b.at() + 1, Labels: accounting.NewRequestLabels("shop", "post", "issue"), In: uint64(rapid.IntRange(0, 4).Draw(t, "in"))}}
 	fresh := b.fresh(p.usage(b))
 	in := &event.Request{Header: b.head(), Item: event.Item{Op: event.Issue, To: name(usagePayer), Asset: name("EUR"), Amount: types.MinorUnits(1)}}
 	in.Key = b.key()

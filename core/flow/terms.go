@@ -46,11 +46,6 @@ func NewTerms(prices pricing.List, payer, beneficiary string) (*Terms, error) {
 	return t, nil
 }
 
-// isSame reports whether t and o have the same prices and accounts: each reload makes terms anew.
-func (t *Terms) isSame(o *Terms) bool {
-	return t == o || t.list == o.list && t.payer.ID == o.payer.ID && t.beneficiary.ID == o.beneficiary.ID
-}
-
 // Asset returns the asset of a shortfall.
 func (t *Terms) Asset(s event.Shortfall) string { return string(t.assets[s.Asset-1].Text) }
 

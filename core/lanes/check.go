@@ -68,9 +68,12 @@ func (m *Machine) checkTenant(at uint32, want [3]int) error {
 		n++
 		prev = next
 	}
-	if n != want[2] || t.last != prev || int(t.lanes) != want[0] || t.out != want[1] || t.out > m.limits.Tenant ||
-		t.turn != (n > 0 && t.out < m.limits.Tenant) || t.credit >= MaxWeight || t.credit > 0 && n == 0 && t.out == 0 {
+	if n != want[2] || t.last != prev || int(t.lanes) != want[0] || t.out != want[1] ||
+		t.turn != (n > 0) || t.credit >= MaxWeight || t.credit > 0 && n == 0 && t.out == 0 {
 		return fmt.Errorf("lanes: L4: tenant place %d has %+v, %d ready; want %v", at, *t, n, want)
+	}
+	if most := m.limits.Tenant; most > 0 && t.out > most || most == 0 && t.out > max(1, m.limits.Inflight-1) {
+		return fmt.Errorf("lanes: L2: tenant place %d has %d sends", at, t.out)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 type Limits struct {
 	Active   int    // lanes that are loaded
 	Inflight int    // sends at once
-	Tenant   int    // of these, of one tenant
+	Tenant   int    // of these, of one tenant; 0: it leaves room for others, see share.MayGrow
 	Commands int    // commands to the node at once
 	Window   uint64 // positions of a lane that the sink has acknowledged and that are not settled
 
@@ -40,7 +40,7 @@ const MaxWeight = 8
 
 // DefaultLimits returns the limits of a sink that is not configured otherwise.
 func DefaultLimits() Limits {
-	return Limits{Active: 8192, Inflight: 16, Tenant: 8, Commands: 64, Window: 64,
+	return Limits{Active: 8192, Inflight: 16, Commands: 64, Window: 64,
 		Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second, Budget: 10 * time.Second, Failures: 5}
 }
 
@@ -99,11 +99,10 @@ type lane struct {
 //
 //	L1  of a lane at most one send and one command run; a position is sent after those before it are acknowledged,
 //	    and settled after those before it are settled or quarantined
-//	L2  at most Inflight sends run, Tenant of one tenant, and Commands commands
+//	L2  at most Inflight sends run, and Commands commands; of one tenant, at most Tenant sends, or it leaves room for others
 //	L3  a lane that is ready is in the list of its tenant once, a delayed one in the heap, one with a command in
 //	    the queue
-//	L4  a tenant is in the ring once if it has a ready lane and fewer than Tenant sends, and is known while it has
-//	    a lane
+//	L4  a tenant is in the ring once if it has a ready lane, and is known while it has a lane
 //	L5  at most Window positions of a lane are acknowledged and not settled
 type Machine struct {
 	limits  Limits
@@ -164,7 +163,7 @@ type Stats struct {
 // New returns a machine without lanes. The weight of a tenant, 1..8, is the number of its sends in a turn; if
 // weight is nil, it is 1 for all.
 func New(l Limits, weight func(types.Tenant) uint8, dice types.Rand) *Machine {
-	types.Assert(l.Active > 0 && l.Inflight > 0 && l.Tenant > 0 && l.Commands > 0 && l.Window > 0 && l.Failures > 0, "lanes: limits without room")
+	types.Assert(l.Active > 0 && l.Inflight > 0 && l.Tenant >= 0 && l.Commands > 0 && l.Window > 0 && l.Failures > 0, "lanes: limits without room")
 	types.Assert(l.Backoff > 0 && l.Backoff <= l.MaxBackoff && l.Budget >= 0, "lanes: a backoff that does not grow")
 	seed := types.Hash64(dice.Uint64n(1 << 62))
 	return &Machine{limits: l, weight: weight, dice: dice, keys: table.NewPool[key, nothing](l.Active, seed), lanes: make([]lane, l.Active),

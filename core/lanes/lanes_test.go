@@ -215,6 +215,76 @@ func TestFailingTenantStopsNoOther(t *testing.T) {
 	}
 }
 
+// TestHangingTenantStopsNoOther: the sends of a tenant with many lanes get no answer. Another one gets all its positions through meanwhile,
+// also if it has nothing to send at first.
+func TestHangingTenantStopsNoOther(t *testing.T) {
+	for inflight := 2; inflight <= 64; inflight++ {
+		for _, weight := range []uint8{1, lanes.MaxWeight} {
+			l := lanes.DefaultLimits()
+			l.Inflight = inflight
+			m := lanes.New(l, func(t types.Tenant) uint8 { return max(1, weight*uint8(t%2)) }, types.NewRand(1))
+			for n := range 100 {
+				m.Offer(types.LaneID{Tenant: 1, ID: types.NameHash{byte(n)}}, 0, 1<<40)
+			}
+			hanging := 0
+			for _, ok := m.Next(1); ok; _, ok = m.Next(1) {
+				hanging++
+			}
+			if weight == 1 && hanging != (inflight+1)/2 || hanging < (inflight+1)/2 || hanging >= inflight {
+				t.Errorf("inflight %d, weight %d: %d sends of one tenant", inflight, weight, hanging)
+			}
+			other := types.LaneID{Tenant: 2}
+			m.Offer(other, 0, 1<<40)
+			for range 100 {
+				s, ok := m.Next(1)
+				if !ok || s.Lane != other {
+					t.Fatalf("inflight %d, weight %d: %d sends hang, and the other tenant waits", inflight, weight, hanging)
+				}
+				m.Sent(1, s, lanes.Result{Outcome: lanes.OK})
+				for c, ok := m.NextCommand(1); ok; c, ok = m.NextCommand(1) {
+					m.Answered(1, c, lanes.Done)
+				}
+			}
+		}
+	}
+}
+
+// TestWeightsHoldWhileSendsRun: two tenants with many lanes keep a sink busy, and their sends end in the order in which they began. Each has the
+// part of its weight, as far as the number of sends allows.
+func TestWeightsHoldWhileSendsRun(t *testing.T) {
+	for _, c := range []struct {
+		inflight    int
+		weights     [2]uint8
+		least, most float64 // deliveries of the first tenant for one of the second
+	}{
+		{4, [2]uint8{1, 1}, 0.95, 1.05}, {16, [2]uint8{1, 1}, 0.95, 1.05}, {16, [2]uint8{2, 1}, 1.8, 2.2}, {16, [2]uint8{8, 1}, 5, 8.5}, {64, [2]uint8{8, 1}, 6.5, 8.5},
+	} {
+		l := lanes.DefaultLimits()
+		l.Inflight = c.inflight
+		m := lanes.New(l, func(t types.Tenant) uint8 { return c.weights[t-1] }, types.NewRand(1))
+		for n := range 200 {
+			m.Offer(types.LaneID{Tenant: types.Tenant(1 + n%2), ID: types.NameHash{byte(n)}}, 0, 1<<40)
+		}
+		var running []lanes.Send
+		counts := [2]float64{}
+		for range 10_000 {
+			for s, ok := m.Next(1); ok; s, ok = m.Next(1) {
+				running = append(running, s)
+			}
+			s := running[0]
+			running = running[1:]
+			counts[s.Lane.Tenant-1]++
+			m.Sent(1, s, lanes.Result{Outcome: lanes.OK})
+			for c, ok := m.NextCommand(1); ok; c, ok = m.NextCommand(1) {
+				m.Answered(1, c, lanes.Done)
+			}
+		}
+		if got := counts[0] / counts[1]; got < c.least || got > c.most {
+			t.Errorf("inflight %d, weights %v: %v deliveries, %.2f for one", c.inflight, c.weights, counts, got)
+		}
+	}
+}
+
 func slicesHas(sends []lanes.Send, id types.LaneID) bool {
 	for _, s := range sends {
 		if s.Lane == id {

@@ -43,22 +43,25 @@ type world struct {
 
 func newWorld(t *rapid.T, seen map[string]int) *world {
 	w := &world{T: t, seen: seen, now: 1, room: rapid.IntRange(0, 2).Draw(t, "quarantine")}
-	w.limits = lanes.Limits{Active: rapid.IntRange(1, 5).Draw(t, "active"), Inflight: rapid.IntRange(1, 4).Draw(t, "inflight"), Tenant: rapid.IntRange(1, 3).Draw(t, "of a tenant"),
+	w.limits = lanes.Limits{Active: rapid.IntRange(1, 5).Draw(t, "active"), Inflight: rapid.IntRange(1, 4).Draw(t, "inflight"), Tenant: rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3}).Draw(t, "of a tenant"),
 		Commands: rapid.IntRange(1, 3).Draw(t, "commands"), Window: rapid.Uint64Range(1, 4).Draw(t, "window"),
 		Backoff: 50 * time.Millisecond, MaxBackoff: 400 * time.Millisecond, Budget: time.Second, Failures: rapid.IntRange(1, 3).Draw(t, "failures")}
 	for i := range 5 {
-		w.streams = append(w.streams, &stream{id: types.LaneID{Tenant: types.Tenant(1 + i%3), ID: types.NameHash{byte(i)}}})
+		w.streams = append(w.streams, &stream{id: types.LaneID{Tenant: types.Tenant(1 + max(0, i-2)), ID: types.NameHash{byte(i)}}})
 	}
 	w.start()
 	return w
 }
 
+// weightOf returns the weight of a tenant of 1 to 3. The first has the most streams.
+func weightOf(t types.Tenant) uint8 { return uint8(4 - t) }
+
 // start makes a machine that has forgotten everything.
 func (w *world) start() {
 	w.seed++
 	l := w.limits
-	w.machine = lanes.New(l, func(t types.Tenant) uint8 { return uint8(t) }, types.NewRand(w.seed))
-	w.model = &reference.Board{Again: true, Limits: reference.Limits{Active: l.Active, Inflight: l.Inflight, Tenant: l.Tenant, Commands: l.Commands, Failures: l.Failures, Window: l.Window,
+	w.machine = lanes.New(l, weightOf, types.NewRand(w.seed))
+	w.model = &reference.Board{Again: true, Limits: reference.Limits{Active: l.Active, Inflight: l.Inflight, Tenant: l.Tenant, Weight: func(t types.Tenant) int { return int(weightOf(t)) }, Commands: l.Commands, Failures: l.Failures, Window: l.Window,
 		Backoff: int64(l.Backoff), MaxBackoff: int64(l.MaxBackoff), Budget: int64(l.Budget)}}
 	w.sends, w.commands = nil, nil
 }

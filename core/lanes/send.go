@@ -34,10 +34,14 @@ type Result struct {
 // Next returns the next send; false if none is possible now. Each is reported to Sent once.
 func (m *Machine) Next(now types.Instant) (s Send, ok bool) {
 	m.wake(now)
-	if m.stopped || m.ring.first == 0 || m.inflight >= m.limits.Inflight || m.open && (m.inflight > 0 || now < m.probeAt) {
+	if m.stopped || m.inflight >= m.limits.Inflight || m.open && (m.inflight > 0 || now < m.probeAt) {
 		return s, false
 	}
-	p := m.takeTurn()
+	at, ok := m.nextTurn()
+	if !ok {
+		return s, false
+	}
+	p := m.takeTurn(at)
 	m.inflight++
 	k, _ := m.keys.Row(p)
 	l := &m.lanes[p]
@@ -87,7 +91,6 @@ func (m *Machine) Sent(now types.Instant, s Send, r Result) {
 		m.delay(now, p)
 	}
 	m.schedule(p)
-	m.enter(at)
 	m.rest(at)
 }
 

@@ -1,6 +1,9 @@
 package lanes
 
-import "macronode/core/types"
+import (
+	"macronode/core/share"
+	"macronode/core/types"
+)
 
 // A tenant has the lanes of it that are ready, in the order in which they became so. A turn is as many sends as its
 // weight. It goes on while the tenant has sends that run, even if none of its lanes is ready meanwhile.
@@ -13,7 +16,7 @@ type tenant struct {
 	prev, next  uint32 // in the ring: places plus one; 0: none
 }
 
-// A ring has the tenants that may send, in the order of their turns.
+// A ring has the tenants that have something to send, in the order of their turns. One that may have no further send now keeps its place.
 type ring struct{ first, last uint32 } // places plus one; 0: none
 
 // addLane counts a lane of a tenant and returns the place of the tenant.
@@ -72,10 +75,10 @@ func (m *Machine) dropReady(p uint32) {
 	m.rest(l.tenant)
 }
 
-// enter lets a tenant take part, if it may send: at the front if its turn is not over, else at the end.
+// enter lets a tenant take part, if it has something to send: at the front if its turn is not over, else at the end.
 func (m *Machine) enter(at uint32) {
 	t := &m.tenants[at]
-	if t.turn || t.first == 0 || t.out >= m.limits.Tenant {
+	if t.turn || t.first == 0 {
 		return
 	}
 	t.turn = true
@@ -114,9 +117,28 @@ func (m *Machine) rest(at uint32) {
 	}
 }
 
-// takeTurn returns the first ready lane of the tenant whose turn it is. The lane is being sent from now on.
-func (m *Machine) takeTurn() (p uint32) {
-	at := m.ring.first - 1
+// nextTurn returns the first tenant in the ring that may have another send. Those before it have sends that run: they are fewer than Inflight.
+func (m *Machine) nextTurn() (at uint32, ok bool) {
+	for next := m.ring.first; next > 0; next = m.tenants[next-1].next {
+		if m.mayGrow(next - 1) {
+			return next - 1, true
+		}
+	}
+	return 0, false
+}
+
+// mayGrow reports whether the tenant at a place may have another send. A send lasts as long as the sink wants: a tenant may have many lanes whose
+// positions do not get an answer, and leaves room for others, also if these have nothing to send now.
+func (m *Machine) mayGrow(at uint32) bool {
+	has := m.tenants[at].out
+	if m.limits.Tenant > 0 {
+		return has < m.limits.Tenant
+	}
+	return share.MayGrow(int(m.weightOf(at)), has, m.limits.Inflight-m.inflight)
+}
+
+// takeTurn returns the first ready lane of a tenant in the ring. The lane is being sent from now on.
+func (m *Machine) takeTurn(at uint32) (p uint32) {
 	t := &m.tenants[at]
 	if t.credit == 0 {
 		t.credit = m.weightOf(at)
@@ -126,7 +148,7 @@ func (m *Machine) takeTurn() (p uint32) {
 	p = t.first - 1
 	m.dropReady(p)
 	m.lanes[p].stage = sent
-	if t.turn && (t.credit == 0 || t.out >= m.limits.Tenant) {
+	if t.turn && t.credit == 0 {
 		m.exit(at)
 		m.enter(at)
 	}

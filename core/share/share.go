@@ -12,3 +12,8 @@ func Left(limit, has, room int) int {
 	}
 	return max(0, (room-has+1)/2)
 }
+
+// MayGrow reports whether a tenant that has some entries gets another one, if there is room for so many. It leaves room as in Left, but has a
+// weight, at least 1: it counts as so many tenants that leave room. So it has at most weight times what it leaves to others, and leaves one at
+// least. A tenant that has none gets the last one.
+func MayGrow(weight, has, room int) bool { return has <= weight*(room-1) }

@@ -74,3 +74,17 @@ func TestLimitOfTenant(t *testing.T) {
 		}
 	}
 }
+
+// TestWeightedTenantsLeaveRoom: with weight 1 a tenant gets as many entries as Left gives it. With a larger one it gets more, up to its weight
+// for each that it leaves, and always leaves one for a tenant that has none.
+func TestWeightedTenantsLeaveRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weight, has, room := rapid.IntRange(1, 8).Draw(t, "weight"), rapid.IntRange(0, 70).Draw(t, "has"), rapid.IntRange(0, 70).Draw(t, "room")
+		if got, want := share.MayGrow(1, has, room), share.Left(0, has, room) > 0; got != want {
+			t.Errorf("has %d of a table with room for %d: gets another one %v, want %v", has, room, got, want)
+		}
+		if grows := share.MayGrow(weight, has, room); grows && (room == 0 || has > 0 && (room == 1 || has > weight*(room-1))) || !grows && (has == 0 && room > 0 || has < room) {
+			t.Errorf("weight %d, has %d of a table with room for %d: gets another one %v", weight, has, room, grows)
+		}
+	})
+}

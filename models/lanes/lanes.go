@@ -11,6 +11,7 @@ import (
 // Limits are those of the scheduler, in nanoseconds.
 type Limits struct {
 	Active, Inflight, Tenant, Commands, Failures int
+	Weight                                       func(types.Tenant) int
 	Window                                       uint64
 	Backoff, MaxBackoff, Budget                  int64
 }
@@ -126,6 +127,20 @@ func (b *Board) ofTenant(t types.Tenant) int {
 	return b.Count(func(l *Lane) bool { return l.Sending && l.Lane.Tenant == t })
 }
 
+// mayGrow reports whether a tenant may have another send. Without a limit of its own it leaves room: each send that it leaves to others allows it
+// as many as its weight, and the first one is always allowed.
+func (b *Board) mayGrow(t types.Tenant) bool {
+	has := b.ofTenant(t)
+	if b.Limits.Tenant > 0 {
+		return has < b.Limits.Tenant
+	}
+	allowed := 1
+	for range b.Limits.Inflight - b.Count(sending) - 1 {
+		allowed += b.Limits.Weight(t)
+	}
+	return has < allowed
+}
+
 // Next checks a send: why it is not allowed, or "".
 func (b *Board) Next(now int64, n Name, position uint64) string {
 	l := b.Find(n)
@@ -138,7 +153,7 @@ func (b *Board) Next(now int64, n Name, position uint64) string {
 		return fmt.Sprintf("a lane with nothing to send: %+v", *l)
 	case position != l.Acked+1:
 		return fmt.Sprintf("position %d, the sink has up to %d", position, l.Acked)
-	case b.Count(sending) >= b.Limits.Inflight, b.ofTenant(n.Lane.Tenant) >= b.Limits.Tenant:
+	case b.Count(sending) >= b.Limits.Inflight, !b.mayGrow(n.Lane.Tenant):
 		return "too many sends"
 	case l.Waits && now <= l.FailedAt:
 		return "a retry without a backoff"
@@ -156,7 +171,7 @@ func (b *Board) Idle(now int64) string {
 		return ""
 	}
 	for _, l := range b.Lanes {
-		if b.sendable(l) && b.ofTenant(l.Lane.Tenant) < b.Limits.Tenant && (!l.Waits || now >= l.FailedAt+l.Wait) {
+		if b.sendable(l) && b.mayGrow(l.Lane.Tenant) && (!l.Waits || now >= l.FailedAt+l.Wait) {
 			return fmt.Sprintf("%+v can be sent", *l)
 		}
 	}

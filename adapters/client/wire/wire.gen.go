@@ -1783,7 +1783,7 @@ type PutObjectParams struct {
 	// UploadComplete ?0 begins a resumable upload: the response has its Location, and the body, if there is one, is its first part. Without it, or with ?1, the body is the whole content.
 	UploadComplete *PutObjectParamsUploadComplete `json:"Upload-Complete,omitempty"`
 
-	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the body of the same request. The node does not keep it: send it with the begin and with each part.
 	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
 
 	// IfMatch Entity tags, or *.
@@ -1849,7 +1849,7 @@ type AppendObjectUploadParams struct {
 	// UploadComplete ?1: the body ends the content, and the upload becomes the object. ?0: more follows.
 	UploadComplete AppendObjectUploadParamsUploadComplete `json:"Upload-Complete"`
 
-	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the body of the same request. The node does not keep it: send it with the begin and with each part.
 	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
 
 	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.

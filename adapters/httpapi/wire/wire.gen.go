@@ -1218,7 +1218,7 @@ type Problem struct {
 	Status    int    `json:"status"`
 	Title     string `json:"title"`
 
-	// Txid For ref_used: the operation that used the ref.
+	// Txid For ref_used: the operation that used the ref. Omitted if the API key may not see that operation.
 	Txid *TxID  `json:"txid,omitempty"`
 	Type string `json:"type"`
 }
@@ -1785,7 +1785,7 @@ type PutObjectParams struct {
 	// UploadComplete ?0 begins a resumable upload: the response has its Location, and the body, if there is one, is its first part. Without it, or with ?1, the body is the whole content.
 	UploadComplete *PutObjectParamsUploadComplete `json:"Upload-Complete,omitempty"`
 
-	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the body of the same request. The node does not keep it: send it with the begin and with each part.
 	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
 
 	// IfMatch Entity tags, or *.
@@ -1851,7 +1851,7 @@ type AppendObjectUploadParams struct {
 	// UploadComplete ?1: the body ends the content, and the upload becomes the object. ?0: more follows.
 	UploadComplete AppendObjectUploadParamsUploadComplete `json:"Upload-Complete"`
 
-	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the bodies.
+	// UploadLength The length of the whole content in bytes. It is checked against the limits, the quotas and the price, and against the body of the same request. The node does not keep it: send it with the begin and with each part.
 	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
 
 	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.

@@ -22,7 +22,7 @@ func requests() (all []accounting.Request) {
 		for _, service := range [...]string{"search", "shop", "mail", "login"} {
 			for _, method := range [...]string{"get", "post"} {
 				for _, route := range [...]string{"list", "item", "create", "remove"} {
-					all = append(all, accounting.Request{Tenant: 1 + tenant, At: 1_700_000_000_000, Service: service, Method: method, Route: route, In: 200, Out: 4000})
+					all = append(all, accounting.Request{Tenant: 1 + tenant, At: 1_700_000_000_000, Labels: accounting.NewRequestLabels(service, method, route), In: 200, Out: 4000})
 				}
 			}
 		}
@@ -32,7 +32,7 @@ func requests() (all []accounting.Request) {
 
 // labelsOf returns the values of the labels of a counter.
 func labelsOf(r *accounting.Request) []string {
-	return []string{strconv.Itoa(int(r.Tenant)), r.Service, r.Method, r.Route}
+	return []string{strconv.Itoa(int(r.Tenant)), r.Labels.Service, r.Labels.Method, r.Labels.Route}
 }
 
 func counters(n int) (all []*prometheus.CounterVec) {
@@ -89,7 +89,7 @@ func BenchmarkMeter(b *testing.B) {
 	all := requests()
 	m := accounting.NewMeter(5*time.Minute, metering.MaxRows, metering.MaxTenantRows)
 	for i := range b.N {
-		if !m.Add(all[i%len(all)]) {
+		if _, ok := m.Add(&all[i%len(all)]); !ok {
 			b.Fatal("no room")
 		}
 	}

@@ -142,14 +142,14 @@ func TestUnmountedArchiveGetsNoSegments(t *testing.T) {
 	live := filepath.Join(dir, "journal")
 	s, err := datadir.OpenSegments(kept, fs.Dir(live))
 	testkit.Must(t, err)
-	testkit.Must(t, s.CheckArchive())
+	testkit.Must(t, s.CheckArchive(fs.Dir(dir)))
 	other, err := datadir.OpenSegments(t.TempDir(), fs.Dir(live))
 	testkit.Must(t, err)
-	if err := other.CheckArchive(); !errors.Is(err, journalfile.ErrNotMounted) || !strings.Contains(err.Error(), "00000001.seg in "+other.Path+": mount its disk") {
+	if err := other.CheckArchive(fs.Dir(dir)); !errors.Is(err, journalfile.ErrNotMounted) || !strings.Contains(err.Error(), "00000001.seg in "+other.Path+": mount its disk") {
 		t.Errorf("another directory: %v", err)
 	}
 	testkit.Must(t, os.Rename(filepath.Join(kept, "00000001.seg.zst"), filepath.Join(kept, "moved")))
-	if err := s.CheckArchive(); !errors.Is(err, journalfile.ErrNotMounted) {
+	if err := s.CheckArchive(fs.Dir(dir)); !errors.Is(err, journalfile.ErrNotMounted) {
 		t.Errorf("without its segment: %v", err)
 	}
 }
@@ -179,6 +179,23 @@ func TestSegmentsOfAnotherJournal(t *testing.T) {
 		wantProgram(t, exit.CodeUnable, []string{"segments of another journal: 00000001.seg is of journal "}, append(command, "--data", dir)...)
 	}
 	testkit.Must(t, os.Remove(foreign))
+	wantProgram(t, 0, []string{" is intact: "}, "verify", "--data", dir, "--set", "journal.archive="+kept)
+}
+
+// TestFileThatIsNoSegment: a copy of a segment under a name that no segment has is named, with what to do, in the data directory and in the
+// archive.
+func TestFileThatIsNoSegment(t *testing.T) {
+	t.Parallel()
+	dir, kept := partlyArchived(t)
+	live := filepath.Join(dir, "journal", "00000002.seg")
+	for name, original := range map[string]string{filepath.Join(dir, "journal", "00000000.seg"): live, filepath.Join(kept, "1.seg.zst"): filepath.Join(kept, "00000001.seg.zst")} {
+		testkit.Must(t, exec.Command("cp", original, name).Run())
+		is := strings.TrimSuffix(filepath.Base(name), ".zst") + " is not the name of a segment, the first one is 00000001.seg: move that file out of the directory of the journal, or out of journal.archive if it is there"
+		for _, command := range [][]string{{"verify"}, {"backup", t.TempDir()}, {"serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"}} {
+			wantProgram(t, exit.CodeUnable, []string{is}, append(command, "--data", dir, "--set", "journal.archive="+kept)...)
+		}
+		testkit.Must(t, os.Remove(name))
+	}
 	wantProgram(t, 0, []string{" is intact: "}, "verify", "--data", dir, "--set", "journal.archive="+kept)
 }
 

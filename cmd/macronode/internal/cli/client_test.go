@@ -254,6 +254,19 @@ func TestNodeStopsDuringRequest(t *testing.T) {
 	}
 }
 
+// lockForNode locks a directory in place of its node, and names no process.
+func lockForNode(t *testing.T, dir string) {
+	t.Helper()
+	held, err := fs.Lock(fs.Dir(dir), "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = held.Close() })
+	if err := os.Remove(filepath.Join(dir, fs.LockName)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // writeRunFiles writes the files of a node that runs on a directory.
 func writeRunFiles(t *testing.T, pid int, http, admin string) (dir, key string) {
 	t.Helper()
@@ -265,6 +278,9 @@ func writeRunFiles(t *testing.T, pid int, http, admin string) (dir, key string) 
 	r := nodedir.Run{PID: pid, Version: "v1", Token: "token", Listen: nodedir.Listen{HTTP: http, Admin: admin}}
 	if err := nodedir.Write(dir, r); err != nil {
 		t.Fatal(err)
+	}
+	if pid > 1 {
+		lockForNode(t, dir)
 	}
 	return dir, k.Text()
 }
@@ -360,7 +376,8 @@ func TestLockedDirectoryIsReported(t *testing.T) {
 			"no node is running on DIR: start one with macronode serve"},
 		{dead, "no node answers on DIR, but process PID, v7 uses it: a node that is starting or stopping, or another command",
 			"the node on DIR (process -1) is not running any more: start it again with macronode serve"},
-		{starting, "the node (process PID) is starting: its admin listener is not up yet", "the node (process PID) is starting: its admin listener is not up yet"},
+		{starting, "the node (process PID) is starting: its admin listener is not up yet",
+			"the node on DIR (process PID) is not running any more: start it again with macronode serve"}, // another process has its PID
 	} {
 		status := func() string {
 			d := newTestConsole()

@@ -191,7 +191,7 @@ func isTerminalFile(f *os.File) bool {
 
 func newParser(t *tree, out, err io.Writer) (*kong.Kong, error) {
 	parser, failed := kong.New(t, kong.Name("macronode"), kong.Writers(out, err),
-		kong.Description("A node that moves money durably, and what an operator says to it.\n\n"+exit.Help),
+		kong.Description("Run a node (API gateway, object store, wallet, usage accounting), operate it, and use its API.\n\n"+exit.Help),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false}))
 	if failed == nil {
 		addManual(parser.Model.Node)

@@ -261,3 +261,21 @@ func TestHangingReceiverIsReplaced(t *testing.T) {
 	}
 	n.end()
 }
+
+// TestSinkWithoutItsFileFails: a file of a sink that cannot be read is a failure of the sink. The node starts, and a reload is applied.
+func TestSinkWithoutItsFileFails(t *testing.T) {
+	t.Parallel()
+	text := sinksText(`{name: app, kind: postgres, database: "postgres://a@127.0.0.1:1/db?sslmode=verify-full&sslrootcert=/nowhere/ca.pem", streams: [wallet]}`)
+	c := startWithFile(t, text)
+	n := &exportsNode{process: c.process, t: t}
+	n.run("wallet issue --to ann --asset EUR/2 --amount 1", 0)
+	n.await("the sink fails", func(s adminapi.Sink) bool {
+		return s.Reason == "the file of sslrootcert cannot be read: no such file or directory"
+	})
+	for _, next := range []string{text + "  quarantine_after: 11s\n", strings.ReplaceAll(text, "verify-full", "verify-ca")} {
+		if is, status := c.reload(next); status != http.StatusOK || !is.Last.Applied {
+			t.Errorf("%d %+v", status, is.Last)
+		}
+	}
+	n.end()
+}

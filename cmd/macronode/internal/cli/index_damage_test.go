@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"macronode/cmd/macronode/internal/testkit"
@@ -38,10 +39,14 @@ func TestDamagedTablesOfIndex(t *testing.T) {
 	for _, table := range all {
 		text, err := os.ReadFile(table)
 		testkit.Must(t, err)
-		text[10] ^= 0xff
+		text[len(text)-1] ^= 1 // without its end, a table is none
 		testkit.Must(t, os.WriteFile(table, text, 0o600))
 	}
 	p := startInDir(t, dir)
-	wantProgram(t, 0, []string{"10"}, "wallet", "balance", "ann", "EUR/2", "--data", dir)
+	for check := testkit.HangGuard(t); ; check() { // until the index is there again
+		if code, output := program(t, "wallet", "accounts", "--data", dir); code == 0 && strings.Contains(output, "ann") {
+			break
+		}
+	}
 	p.end()
 }

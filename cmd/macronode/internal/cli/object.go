@@ -167,23 +167,34 @@ func (v *listObjectsCmd) Run(c *Console) error {
 	})
 }
 
-// Run removes objects from a bucket.
+// Run removes objects from a bucket. If the node rejects one, the others are removed nevertheless. If it does not answer, the rest is not tried.
 func (v *removeObjectCmd) Run(c *Console) error {
 	return c.node().withClient(v.clientFlags, func(ctx context.Context, k *client.Client) error {
-		for _, address := range v.Address {
+		var failures []error
+		for i, address := range v.Address {
 			o, err := k.DeleteObject(ctx, address, v.Bucket)
-			if err != nil {
-				return fmt.Errorf("%s: %w", address, askAgain(err, "repeat the command from this address on; not_found then means that it is deleted"))
+			if err == nil {
+				if err := c.printDeleted(o); err != nil {
+					return errors.Join(append(failures, err)...)
+				}
+				continue
 			}
-			if c.tree.JSON {
-				err = c.printLine("%s", o.Raw)
-			} else {
-				err = c.printLine("%s is deleted from the bucket %s", o.Address, o.Bucket)
-			}
-			if err != nil {
-				return err
+			failures = append(failures, fmt.Errorf("%s: %w", address, askAgain(err, "repeat the command from this address on; not_found then means that it is deleted")))
+			if left := len(v.Address) - i - 1; left > 0 && !errors.As(err, new(*client.Problem)) {
+				return errors.Join(append(failures, fmt.Errorf("the last %d objects were not tried", left))...)
 			}
 		}
-		return nil
+		if len(failures) > 0 && len(v.Address) > 1 {
+			failures = append(failures, fmt.Errorf("%d of %d objects were not deleted", len(failures), len(v.Address)))
+		}
+		return errors.Join(failures...)
 	})
+}
+
+// printDeleted prints the result of a removal.
+func (c *Console) printDeleted(o *client.DeletedObject) error {
+	if c.tree.JSON {
+		return c.printLine("%s", o.Raw)
+	}
+	return c.printLine("%s is deleted from the bucket %s", o.Address, o.Bucket)
 }

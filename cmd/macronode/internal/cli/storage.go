@@ -29,24 +29,49 @@ func (v *storageStatusCmd) Run(c *Console) error {
 
 // Run reads all copies and waits until that is done.
 func (v *storageScrubCmd) Run(c *Console) error {
-	is, err := c.workOnStorage("/storage/scrub", "verified", func(is *adminapi.Storage) storageWork {
-		return storageWork{is.Scrub.Running, is.Scrub.Number, is.Scrub.Done, is.Scrub.Total}
+	number := uint64(0)
+	is, err := c.workOnStorage("/storage/scrub", "verified", func(before, is *adminapi.Storage) storageWork {
+		number = before.Requested
+		return storageWork{is.Scrub.Running, is.Scrub.Number >= number, is.Scrub.Done, is.Scrub.Total}
 	})
-	switch s := is.Scrub; {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	if !is.ShowScrub(number) {
+		return errors.New("the node does not have the result of the scrub any more: many scrubs have ended since; repeat the scrub")
+	}
+	if err := c.printStorage(is); err != nil {
+		return err
+	}
+	return scrubError(&is)
+}
+
+// scrubError returns what a scrub has found that is not as it should be.
+func scrubError(is *adminapi.Storage) error {
+	switch s, damaged := is.Scrub, is.Scrub.Damaged+is.Scrub.Before; {
 	case s.Failure != "":
 		return fmt.Errorf("copies were not verified: %s", s.Failure)
 	case is.LostCount() > 0:
-		return lostError(&is)
-	case s.Damaged > 0 && s.Unread > 0:
-		return fmt.Errorf("damaged copies found, which are repaired from good ones; and %d copies were not read: their providers have failed or refuse access", s.Unread)
-	case s.Damaged > 0:
-		return errors.New("damaged copies found; they are repaired from good ones")
+		return lostError(is)
+	case damaged > 0 && s.Unread > 0:
+		return fmt.Errorf("damaged copies found; %s; and %d copies were not read: their providers have failed or refuse access, or the node had too many open files", restoredText(is), s.Unread)
+	case damaged > 0:
+		return errors.New("damaged copies found; " + restoredText(is))
 	case s.Unread > 0:
-		return fmt.Errorf("%d copies were not read: their providers have failed or refuse access; repeat the scrub when they can be used", s.Unread)
+		return fmt.Errorf("%d copies were not read: their providers have failed or refuse access, or the node had too many open files; repeat the scrub when they can be used", s.Unread)
 	}
 	return nil
+}
+
+// restoredText returns what has become of the damaged copies that a scrub has found.
+func restoredText(is *adminapi.Storage) string {
+	switch {
+	case is.Scrub.Unrestored != "":
+		return fmt.Sprintf("one at least is waiting for its repair (%s): repeat the scrub when that has been remedied", is.Scrub.Unrestored)
+	case is.Waiting+is.Running > 0:
+		return fmt.Sprintf("%d repairs from good ones are waiting or running", is.Waiting+is.Running)
+	}
+	return "they were repaired from good ones"
 }
 
 // Run looks for missing copies and waits until they are restored.
@@ -84,9 +109,12 @@ func (v *storageRepairCmd) Run(c *Console) error {
 
 // Run moves copies and shards to the providers of their placement and waits until that is done.
 func (v *storageRebalanceCmd) Run(c *Console) error {
-	is, err := c.workOnStorage("/storage/rebalance", "moved", func(is *adminapi.Storage) storageWork {
-		return storageWork{is.Rebalance.Running, is.Rebalance.Number, is.Rebalance.Done, is.Rebalance.Total}
+	is, err := c.workOnStorage("/storage/rebalance", "moved", func(before, is *adminapi.Storage) storageWork {
+		return storageWork{is.Rebalance.Running, is.Rebalance.Number > before.Rebalance.Number, is.Rebalance.Done, is.Rebalance.Total}
 	})
+	if err == nil {
+		err = c.printStorage(is)
+	}
 	switch m := is.Rebalance; {
 	case err != nil:
 	case m.Failure != "":
@@ -100,33 +128,29 @@ func (v *storageRebalanceCmd) Run(c *Console) error {
 // storageWork is the progress of a scrub or a rebalance.
 type storageWork struct {
 	running     bool
-	finished    uint64 // number of those that have ended
+	ended       bool   // that which the command waits for
 	done, total uint64 // bytes
 }
 
-// workOnStorage has the node begin work on all copies, shows the progress until it has ended, and prints the state.
-func (c *Console) workOnStorage(path, label string, of func(*adminapi.Storage) storageWork) (is adminapi.Storage, err error) {
+// workOnStorage has the node begin work on all copies, and shows the progress until it has ended.
+func (c *Console) workOnStorage(path, label string, of func(before, is *adminapi.Storage) storageWork) (is adminapi.Storage, err error) {
 	ctx, stop := interruptible()
 	defer stop()
 	before, err := c.storage(ctx, http.MethodPost, path)
 	if err != nil {
 		return is, err
 	}
-	bar := c.bar(label, int64(of(&before).total))
-	defer bar.End()
+	bar := c.bar(label, int64(of(&before, &before).total))
 	is, err = c.awaitStorage(ctx, func(is *adminapi.Storage) bool {
-		now := of(is)
+		now := of(&before, is)
 		if now.running {
 			bar.total = int64(now.total)
 			bar.Add(int64(now.done) - bar.done)
 		}
-		return now.finished > of(&before).finished
+		return now.ended
 	})
-	if err != nil {
-		return is, err
-	}
 	bar.End()
-	return is, c.printStorage(is)
+	return is, err
 }
 
 // inventory has the node look for missing copies, and returns the state before and after that.
@@ -212,9 +236,9 @@ func storageText(is *adminapi.Storage) string {
 	case s.Failure != "":
 		fmt.Fprintf(&b, "scrub: copies were not verified: %s\n", s.Failure)
 	case s.Running:
-		fmt.Fprintf(&b, "scrub: %d of %d bytes are verified, %d damaged copies%s\n", s.Done, s.Total, s.Damaged, unreadText(&s))
+		fmt.Fprintf(&b, "scrub: %d of %d bytes are verified, %d damaged copies%s%s\n", s.Done, s.Total, s.Damaged, beforeText(&s), unreadText(&s))
 	case s.Number > 0:
-		fmt.Fprintf(&b, "scrub: %d bytes were verified at %s, %d damaged copies%s\n", s.Total, s.Ended.Format(time.RFC3339), s.Damaged, unreadText(&s))
+		fmt.Fprintf(&b, "scrub: %d bytes were verified at %s, %d damaged copies%s%s\n", s.Total, s.Ended.Format(time.RFC3339), s.Damaged, beforeText(&s), unreadText(&s))
 	}
 	switch m := is.Rebalance; {
 	case m.Running:
@@ -286,6 +310,14 @@ func lackText(i *adminapi.Inventory) string {
 		return fmt.Sprintf("%d cannot be read until the failed providers can be used: do not delete them", i.Unreached)
 	}
 	return fmt.Sprintf("%d have no copy", i.Lost)
+}
+
+// beforeText returns how many damaged copies were found while a scrub was requested and had not begun.
+func beforeText(s *adminapi.Scrub) string {
+	if s.Before == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the scrub before has found %d since this one was requested", s.Before)
 }
 
 // unreadText returns how many copies a scrub could not read.

@@ -17,3 +17,19 @@ func TestRebalanceTextNamesWrittenBytes(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestScrubReportsRepairs: a scrub that has found damage says whether it was repaired.
+func TestScrubReportsRepairs(t *testing.T) {
+	t.Parallel()
+	for want, is := range map[string]adminapi.Storage{
+		"":                                      {Scrub: adminapi.Scrub{Number: 1}},
+		"they were repaired from good ones":     {Scrub: adminapi.Scrub{Damaged: 1}},
+		"3 repairs from good ones are waiting":  {Scrub: adminapi.Scrub{Damaged: 1}, Waiting: 2, Running: 1},
+		"is waiting for its repair (disk full)": {Scrub: adminapi.Scrub{Damaged: 1, Unrestored: "disk full"}, Waiting: 2},
+		"(disk full): repeat the scrub when that has been remedied; and 2 copies were not read": {Scrub: adminapi.Scrub{Damaged: 1, Unread: 2, Unrestored: "disk full"}},
+	} {
+		if err := scrubError(&is); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", is, err)
+		}
+	}
+}

@@ -73,6 +73,19 @@ func TestUnreadableRecordIsReported(t *testing.T) {
 		t.Errorf("the log does not report the frame:\n%s", log)
 	}
 	issue("later")
+	p.end()
+
+	p = startInDir(t, dir, settings...)
+	segment := filepath.Join(dir, "journal", "00000001.seg")
+	testkit.Must(t, os.Rename(segment, segment+".away")) // as if the disk of the archive were not mounted any more
+	resp = p.callJSON(t, http.MethodGet, p.HTTP+"/v1/tx/"+txid, key.Text(), "")
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusInternalServerError || !strings.Contains(string(text), `"code":"record_unreadable"`) {
+		t.Errorf("without the segment: %d, %v\n%s", resp.StatusCode, err, text)
+	}
+	if out, err := exec.CommandContext(t.Context(), "macronode", "wallet", "batch", batch, "--key", "b", "--data", dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "record_unreadable") {
+		t.Errorf("without the segment, a retry of the batch: %v\n%s", err, out)
+	}
 }
 
 // damageText changes the first occurrence of a text in the segments of a journal.

@@ -16,10 +16,11 @@ import (
 // segments end before it, frames are lost.
 type Evidence struct {
 	LSN    types.LSN
-	Source string    // the file or directory that records it; empty: none does
-	Index  types.LSN // the last frame that the index contains
-	NoMark bool      // there are segments and no mark: durable frames may be missing at the end without evidence
-	Unsure error     // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd
+	Source string              // the file or directory that records it; empty: none does
+	Index  types.LSN           // the last frame that the index contains
+	NoMark bool                // there are segments and no mark: durable frames may be missing at the end without evidence
+	Proofs []journalfile.Proof // of the mark of durable frames and of the index
+	Unsure error               // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd
 }
 
 // Note adds a frame that a source records.
@@ -56,14 +57,20 @@ func ReadEvidence(data string, journal Segments, unreadable func(error)) (e Evid
 	default:
 		e.Unsure, e.NoMark = noEnd, id != 0 && mark.LSN == 0
 		e.Note(mark.LSN, durable.Name)
+		if (mark.Root != types.Root{}) { // a copy that lacks frames does not know it
+			e.Proofs = append(e.Proofs, journalfile.Proof{LSN: mark.LSN, Root: mark.Root, Source: durable.Name})
+		}
 	}
-	of, lsn, err := index.Watermark(filepath.Join(data, Index))
+	of, lsn, root, err := index.Watermark(filepath.Join(data, Index))
 	if err != nil {
 		unreadable(err)
 	}
 	if id == 0 || of == id {
 		e.Index = lsn
 		e.Note(lsn, Index)
+		if lsn > 0 {
+			e.Proofs = append(e.Proofs, journalfile.Proof{LSN: lsn, Root: root, Source: Index})
+		}
 	}
 	return e, nil
 }

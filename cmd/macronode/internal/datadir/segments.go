@@ -42,8 +42,9 @@ func (s Segments) CheckEnd() error {
 }
 
 // CheckArchive returns journalfile.ErrOther if the archive has segments of another journal, and journalfile.ErrNotMounted if it lacks the one
-// before those in the data directory: what is moved to another disk is hidden when the right one is mounted again.
-func (s Segments) CheckArchive() error {
+// before those in the data directory: what is moved to another disk is hidden when the right one is mounted again. An archive without segments is
+// claimed for the data directory, or is ErrNotMounted.
+func (s Segments) CheckArchive(data fs.Dir) error {
 	if err := s.checkForeign(); err != nil {
 		return err
 	}
@@ -51,7 +52,10 @@ func (s Segments) CheckArchive() error {
 	if errors.Is(err, journalfile.ErrNotMounted) {
 		err = fmt.Errorf("%w in %s: mount its disk, or bring the segment back", err, s.Path)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.claimArchive(data)
 }
 
 // checkForeign returns journalfile.ErrOther if the archive has segments of another journal.

@@ -14,9 +14,9 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
-	"macronode/adapters/journalfile"
 	"macronode/adapters/nodedir"
 	"macronode/adapters/objectstore"
+	"macronode/adapters/recovery"
 	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/exit"
 	"macronode/cmd/macronode/internal/settings"
@@ -64,14 +64,14 @@ func incomplete(known *datadir.Evidence, lacks bool) error {
 }
 
 // Backup copies the journal of a data directory, of a running or a stopped node, into the directory of a backup, up to
-// the last durable frame. If the error is errHole, errUnsure, errObjects or datadir.ErrNoEnd, the backup is made and is incomplete.
+// the last durable frame, or to the first damage behind the end of the backup. If there is a report and an error, the backup is made and is
+// incomplete: errHole, a damagedError, errUnsure, errObjects or datadir.ErrNoEnd.
 func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (is *BackupReport, err error) {
 	to := o.To
 	if err := checkTarget(to, cfg); err != nil {
 		return nil, err
 	}
-	into, err := fs.Make(filepath.Join(to, datadir.Journal))
-	if err != nil {
+	if _, err := fs.Make(filepath.Join(to, datadir.Journal)); err != nil {
 		return nil, notBegun(err)
 	}
 	held, err := fs.Lock(fs.Dir(to), e.Version)
@@ -103,35 +103,30 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 	if upto > 0 { // a running node goes on: by now it may have recorded frames behind those that are copied
 		known = before
 	}
-	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Heir: o.Heir}
+	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Proofs: known.Proofs, Heir: o.Heir}
 	k, err := e.copyOf(source{ctx, cfg, from}, upto, objects, copied, o.Contents)
 	if err != nil {
 		return nil, notBegun(err)
 	}
 	if k != nil {
-		b.Before, k.next = k.settle, e.nextDurable(ctx, cfg, upto)
+		k.next = e.nextDurable(ctx, cfg, upto)
 	}
-	d, err := backup.Copy(ctx, from, into, b, e.Copied)
-	if k != nil && upto == 0 && (errors.Is(err, backup.ErrFork) || errors.Is(err, journalfile.ErrDamaged)) {
-		// The journal is damaged before the end of the backup. The frames behind it may be intact.
-		b.Before = nil
-		if behind, failed := backup.Copy(ctx, from, into, b, e.Copied); failed == nil {
-			d, err = behind, nil
-		}
-	}
-	if err == nil && k != nil && (k.state == nil || k.state.LSN < d.LSN) { // then the backup has the frames from which the objects are known
-		k.readFrom(to, into)
-	}
-	if err == nil && k != nil {
-		err = k.finish(d.LSN)
-	}
-	if err != nil {
+	d, damage, err := e.copyFrames(ctx, from, to, b, k)
+	switch {
+	case damaged && errors.Is(err, backup.ErrFork):
+		return nil, errNodeReadsLess
+	case err != nil:
 		return nil, explainCopy(err, to)
+	case damage != nil:
+		known.Note(damage.To, damage.Segment) // what is behind it shows that its frames were durable
 	}
 	if err := noteLoss(fs.Dir(to), d.Cut, known); err != nil {
 		return nil, err
 	}
 	made, err := newCopied(d), incomplete(&known, damaged || d.LSN < known.LSN)
+	if damage != nil {
+		err = &damagedError{d.LSN, damage}
+	}
 	if k != nil {
 		made.Objects = &k.ObjectReport
 		switch elsewhere := len(cfg.Storage.Providers) == 0 && !hasObjects(objects); {
@@ -144,7 +139,8 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 	return &made, err
 }
 
-// evidence returns the segments of a data directory, and which frames are known to be durable.
+// evidence returns the segments of a data directory, and which frames are known to be durable. Its proofs are in ascending order, with those of
+// snapshots: one that cannot be read proves nothing.
 func evidence(cfg *config.Config) (from datadir.Segments, known datadir.Evidence, err error) {
 	if from, err = datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, datadir.Journal))); err != nil {
 		return from, known, exit.Unable(err)
@@ -155,6 +151,11 @@ func evidence(cfg *config.Config) (from datadir.Segments, known datadir.Evidence
 	if known, err = datadir.ReadEvidence(cfg.Data, from, func(error) {}); err != nil {
 		return from, known, exit.Unable(err)
 	}
+	heads, err := recovery.Heads(from, fs.Dir(filepath.Join(cfg.Data, datadir.Snapshots)), func(error) {})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return from, known, exit.Unable(err)
+	}
+	known.Proofs = recovery.Proofs(known.Proofs, heads)
 	return from, known, nil
 }
 
@@ -185,7 +186,7 @@ func explainCopy(err error, to string) error {
 	if errors.Is(err, backup.ErrCopy) {
 		err = fmt.Errorf("%w; back up into another directory, and keep %s until that is complete: macronode restore %s --validate shows what is damaged", err, to, to)
 	}
-	for _, refused := range [...]error{backup.ErrNone, backup.ErrHeir, backup.ErrCopy, backup.ErrFork, journalfile.ErrDamaged} {
+	for _, refused := range [...]error{backup.ErrNone, backup.ErrHeir, backup.ErrCopy, backup.ErrFork} {
 		if errors.Is(err, refused) {
 			return exit.Unable(err)
 		}
@@ -247,8 +248,8 @@ var errUnsure = errors.New("the mark of durable frames is damaged: the backup ma
 // checkTarget returns an error unless a directory can hold a copy: it must be empty or contain a copy, and must not be inside a
 // directory of the node.
 func checkTarget(to string, cfg *config.Config) error {
-	if _, err := os.Stat(filepath.Join(cfg.Data, datadir.Journal)); err != nil {
-		return noJournal(cfg)
+	if err := stat(filepath.Join(cfg.Data, datadir.Journal), func() error { return noJournal(cfg) }); err != nil {
+		return err
 	}
 	if in, err := isInside(to, cfg.Data); err != nil {
 		return exit.Unable(err)

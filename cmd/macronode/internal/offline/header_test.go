@@ -40,10 +40,10 @@ func TestDamagedHeaderLosesNoFrame(t *testing.T) {
 			journaldir.FlipBit(t, l.Journal(), segment, off)
 
 			report, text, code := runVerify(t, l, true)
-			if code != exit.CodeFailed || report.Frames != 40 || report.Known != 40 || report.Lost != 0 || len(report.Damage) != 0 || len(report.Rebuilt) != 1 || report.Start != nil {
+			if code != exit.CodeFailed || report.Frames != 40 || report.Known != 40 || report.Lost != 0 || len(report.Damage) != 0 || len(report.Repaired) != 1 || report.Start != nil {
 				t.Fatalf("%d, %+v", code, report)
 			}
-			wantText(t, text, "has all 40 frames; 1 headers of frame groups are damaged", segment, "no frame is affected", "the node runs normally")
+			wantText(t, text, "has all 40 frames; 1 places are damaged that cost no frame", segment, "no frame is affected", "the node runs normally")
 			agreesOnAllFrames(t, l)
 		})
 	}
@@ -114,7 +114,7 @@ func agreesOnAllFrames(t *testing.T, l journaldir.Directory) {
 	}
 	testkit.Must(t, Env{}.Restore(t.Context(), &into, o, r))
 	found, err := journalfile.Scan(fs.Dir(into.Data+"/journal"), nil, nil)
-	if err != nil || found.Last != types.LSN(41) || found.Rebuilt != 0 {
+	if err != nil || found.Last != types.LSN(41) || found.Repaired != 0 {
 		t.Fatalf("restored: %+v, %v", found, err)
 	}
 }

@@ -74,3 +74,25 @@ func TestVerifyDistinguishesPermission(t *testing.T) {
 		}
 	})
 }
+
+// TestForbiddenDirectoryIsNotMissing: if the user may not see whether there is a journal, the commands say that, and not that there
+// is none.
+func TestForbiddenDirectoryIsNotMissing(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	testkit.Must(t, os.MkdirAll(filepath.Join(data, datadir.Journal), 0o700))
+	testkit.Must(t, os.Chmod(data, 0))
+	t.Cleanup(func() { testkit.Must(t, os.Chmod(data, 0o700)) })
+	cfg := &config.Config{Data: data}
+	for name, run := range map[string]func() error{
+		"verify":  func() error { _, err := Env{}.Verify(t.Context(), cfg, false, false); return err },
+		"backup":  func() error { return checkTarget(filepath.Join(dir, "copy"), cfg) },
+		"restore": func() error { _, err := Env{}.PlanRestore(t.Context(), cfg, RestoreOptions{From: data}); return err },
+	} {
+		asOtherUser(func() {
+			if err := run(); err == nil || !strings.Contains(err.Error(), "permission denied: nothing is known of its content; run the command as the user of the node") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}

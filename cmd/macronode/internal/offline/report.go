@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+
+	"macronode/adapters/journalfile"
 )
 
 // WriteText describes the journal.
@@ -14,8 +16,8 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 		w.printf("journal %s is damaged in %d places: %d frames of %d are unreadable; all others are intact", v.Journal, len(v.Damage), v.Lost, v.Known)
 	case v.Error != "":
 		w.printf("journal %s is invalid: %s", v.Journal, v.Error)
-	case len(v.Rebuilt) > 0:
-		w.printf("journal %s has all %d frames; %d headers of frame groups are damaged, and each start rebuilds them from the frames", v.Journal, v.Frames, len(v.Rebuilt))
+	case len(v.Repaired) > 0:
+		w.printf("journal %s has all %d frames; %d places are damaged that cost no frame: each start repairs them from the others", v.Journal, v.Frames, len(v.Repaired))
 	default:
 		w.printf("journal %s is intact: %d frames in %d segments (%d bytes), %d movements, %d stored rejections, %d accounts; root %s",
 			v.Journal, v.Frames, v.Segments, v.Bytes, v.Moved, v.Refused, v.Accounts, v.Root)
@@ -29,7 +31,7 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 	if v.NoMark && v.Frames > 0 {
 		w.printf("the mark of durable frames (durable) is missing: a loss at the end of the journal cannot be detected")
 	}
-	for _, d := range slices.Concat(v.Rebuilt, v.Damage) {
+	for _, d := range slices.Concat(v.Repaired, v.Damage) {
 		w.printf("%s, byte %d: %s: %s", d.Segment, d.Offset, d.lost(), d.Why)
 	}
 	if v.Cut > 0 {
@@ -100,13 +102,17 @@ func (v *JournalReport) writeAdvice(w *lines) {
 			w.printf("according to %s, frames up to @%d were durable, but the journal ends at @%d: restore the data after byte %d of %s and the later segments",
 				v.KnownFrom, v.Known, last.From-1, last.Offset, last.Segment)
 		}
+		if last.To < last.From && last.From > v.Known {
+			w.printf("no frame behind @%d is known to be durable: if %s does not belong here, move it away, and the node starts as usual", v.Known, last.Segment)
+		}
 		w.printf("restore the named files from an archive: a finished segment never changes")
 		w.printf("or use a backup: run macronode backup to add the newer frames, then replace this directory journal with that of the backup")
 		if v.CanAccept() && (v.Start == nil || !v.Start.Writes) {
 			w.printf("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part, to @%d; receipts of later frames are not valid in it", v.Frames)
+			v.writeUnproven(w)
 		}
 	}
-	if len(v.Rebuilt) > 0 {
+	if len(v.Repaired) > 0 {
 		w.printf("the node runs normally, and backup and restore copy all frames; check the disk, and replace the named files from an archive or with those of a backup")
 	}
 	if v.MarkError != "" {
@@ -117,18 +123,32 @@ func (v *JournalReport) writeAdvice(w *lines) {
 		w.printf("no node accepts writes on it: mount the disk of the data directory, or restore a backup")
 		w.printf("or accept the loss: macronode backup COPY, then macronode restore COPY --accept-loss --data NEW with another journal.archive")
 	}
+	v.writeStart(w)
+	if v.IntactSnapshots() < len(v.Snapshots) {
+		w.printf("an invalid snapshot is harmless: the next start skips it, and the node creates new ones")
+	}
+}
+
+// writeStart describes the next start on a damaged journal.
+func (v *JournalReport) writeStart(w *lines) {
 	switch s := v.Start; {
 	case s == nil:
 	case s.Writes:
 		w.printf("until then the node can run: it starts from the snapshot @%d and continues after @%d; requests for receipts in unreadable frames get record_unreadable", s.Snapshot, s.Upto)
+		w.printf("until then keep the directories snapshots and index: without that snapshot the node is read-only, with an older state, and a damaged journal cannot rebuild the index")
 	default:
 		w.printf("until then the node starts read-only, with the state at @%d", s.Upto)
 		if s.Upto < v.Known {
 			w.printf("the frames @%d to @%d do not count in that state, even those that are readable", s.Upto+1, v.Known)
 		}
+		w.printf("until then keep the directories snapshots and index: a damaged journal may not be able to rebuild them")
 	}
-	if v.IntactSnapshots() < len(v.Snapshots) {
-		w.printf("an invalid snapshot is harmless: the next start skips it, and the node creates new ones")
+}
+
+// writeUnproven says what the part that a restore takes may be, if segments of it lead to one that is not of this journal.
+func (v *JournalReport) writeUnproven(w *lines) {
+	if slices.ContainsFunc(v.Damage, func(d Damage) bool { return d.Why == journalfile.Unproven && d.From <= v.Frames }) {
+		w.printf("nothing shows that the frames to @%d are of this journal, and not of a copy of it: compare them with a backup or with receipts first", v.Frames)
 	}
 }
 

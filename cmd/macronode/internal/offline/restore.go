@@ -49,6 +49,7 @@ type RestoreReport struct {
 	KeepKeys bool           `json:"keeps_keys"`
 	Done     bool           `json:"done"`
 	state    *state.State
+	proofs   []journalfile.Proof
 }
 
 // ClaimReport is a provider that belongs to another journal.
@@ -86,8 +87,8 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	of := *cfg
 	of.Data = asked.From
 	dir := fs.Dir(filepath.Join(asked.From, datadir.Journal))
-	if _, err := os.Stat(string(dir)); err != nil {
-		return nil, exit.Unable(fmt.Errorf("there is no backup in %s", asked.From))
+	if err := stat(string(dir), func() error { return exit.Unable(fmt.Errorf("there is no backup in %s", asked.From)) }); err != nil {
+		return nil, err
 	}
 	known, err := datadir.ReadEvidence(asked.From, datadir.Segments{FS: dir, Live: dir}, e.Unreadable)
 	if err != nil {
@@ -113,7 +114,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 		return nil, unreadable(fmt.Errorf("restore: %w", err))
 	}
 	v.OK = v.isIntact()
-	r := &RestoreReport{Checked: &v.JournalReport, state: s, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
+	r := &RestoreReport{Checked: &v.JournalReport, state: s, proofs: v.evidence.Proofs, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
 	r.BackupReport = BackupReport{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
 	for _, c := range settings.NewObjectStore(cfg).Claims(s.Journal) {
 		r.Claimed = append(r.Claimed, ClaimReport(c))
@@ -219,7 +220,7 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	if len(r.Checked.Damage) > 0 {
 		upto = types.LSN(r.Checked.Frames)
 	}
-	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known)}
+	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known), Proofs: r.proofs}
 	made, err := backup.Restore(ctx, fs.Dir(filepath.Join(o.From, datadir.Journal)), into, as, e.Copied)
 	if err != nil {
 		return notRestored(cfg, err)
@@ -302,15 +303,20 @@ func (r *RestoreReport) WriteText(to io.Writer, cfg *config.Config, o RestoreOpt
 	if c := r.Checked; len(c.Damage) == 0 {
 		intact := map[bool]string{true: "intact", false: "damaged"}[c.OK]
 		w.printf("the backup is %s: journal %s to frame @%d (%s), %d accounts", intact, r.Journal, r.LSN, r.At, r.Accounts)
-		for _, d := range c.Rebuilt {
+		for _, d := range c.Repaired {
 			w.printf("%s, byte %d: %s: %s", d.Segment, d.Offset, d.lost(), d.Why)
 		}
 		c.writeSnapshots(&w)
 	} else {
-		w.printf("the backup has journal %s to frame @%d (%s), %d accounts; durable frames up to @%d are lost", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
-		if !r.Checked.ends() {
+		lost := fmt.Sprintf("durable frames up to @%d are lost", r.Checked.Known)
+		if r.Checked.Known <= r.LSN {
+			lost = "no frame is lost that is known to be durable"
+		}
+		w.printf("the backup has journal %s to frame @%d (%s), %d accounts; %s", r.Journal, r.LSN, r.At, r.Accounts, lost)
+		if !r.Checked.ends() && r.Checked.Known > r.LSN {
 			w.printf("some of the lost frames are intact, behind the damage: to keep them, bring back the files that macronode verify names")
 		}
+		r.Checked.writeUnproven(&w)
 	}
 	if r.NoEnd {
 		w.printf("nothing records the end of the backup (%s): it may not have been completed, and frames may be missing at its end", backup.CutName)

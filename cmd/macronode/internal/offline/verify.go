@@ -30,8 +30,8 @@ var ErrProblems = errors.New("problems found")
 // assets at the end, and each snapshot. It continues after damage and changes nothing.
 func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool) (*JournalReport, error) {
 	dir := filepath.Join(cfg.Data, datadir.Journal)
-	if _, err := os.Stat(dir); err != nil {
-		return nil, noJournal(cfg)
+	if err := stat(dir, func() error { return noJournal(cfg) }); err != nil {
+		return nil, err
 	}
 	lock, err := fs.Hold(fs.Dir(cfg.Data), e.Version)
 	if err != nil {
@@ -77,6 +77,18 @@ func noJournal(cfg *config.Config) error {
 	return exit.Unable(fmt.Errorf("there is no journal in %s", cfg.Data))
 }
 
+// stat returns an error if a directory is missing: that of missing, unless this process may not see whether it is there.
+func stat(dir string, missing func() error) error {
+	switch _, err := os.Stat(dir); {
+	case errors.Is(err, os.ErrPermission):
+		return unreadable(err)
+	case err != nil:
+		return missing()
+	default:
+		return nil
+	}
+}
+
 // unreadable returns an error for a file that this process may not read: that is no damage.
 func unreadable(err error) error {
 	if errors.Is(err, os.ErrPermission) {
@@ -105,7 +117,7 @@ type JournalReport struct {
 	MarkError string           `json:"mark_error,omitzero"`  // the mark of durable frames is damaged: frames may be missing at the end
 	NoEnd     string           `json:"end_missing,omitzero"` // why the newest segments are missing, as the archive shows
 	Damage    []Damage         `json:"damage,omitempty"`
-	Rebuilt   []Damage         `json:"rebuilt_headers,omitempty"` // headers of frame groups that each start rebuilds: no frame is lost
+	Repaired  []Damage         `json:"repaired,omitempty"` // places that each start repairs from others: no frame is lost
 	Lost      uint64           `json:"lost_frames,omitzero"`
 	Snapshots []SnapshotReport `json:"snapshots,omitempty"`
 	Start     *NextStart       `json:"next_start,omitzero"` // of a damaged journal
@@ -180,7 +192,7 @@ func (v *JournalReport) sound() bool {
 
 // isIntact reports whether nothing is damaged, also nothing that loses no frame.
 func (v *JournalReport) isIntact() bool {
-	return v.IsComplete() && len(v.Rebuilt) == 0 && v.IntactSnapshots() == len(v.Snapshots)
+	return v.IsComplete() && len(v.Repaired) == 0 && v.IntactSnapshots() == len(v.Snapshots)
 }
 
 // IsComplete reports whether all frames and objects are there: a restore loses nothing.
@@ -212,8 +224,13 @@ func (v *verification) run() error {
 	if known = v.evidence.LSN; known > 0 {
 		v.KnownFrom = v.evidence.Source
 	}
-	r := journalfile.Reading{Known: known, Each: v.foldFrames, Progress: v.progress, Rebuilt: func(d *journalfile.Damage) {
-		v.Rebuilt = append(v.Rebuilt, newDamage(d))
+	v.evidence.Proofs = recovery.Proofs(v.evidence.Proofs, v.heads())
+	latest, older, err := journalfile.Reached(v.journal, v.evidence.Proofs)
+	if err != nil {
+		return err
+	}
+	r := journalfile.Reading{Known: known, Proof: latest, Older: older, Each: v.foldFrames, Progress: v.progress, Repaired: func(d *journalfile.Damage) {
+		v.Repaired = append(v.Repaired, newDamage(d))
 	}}
 	found, err := r.Scan(v.journal)
 	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
@@ -298,6 +315,16 @@ func (v *verification) readSnapshots() (known types.LSN, err error) {
 	return known, nil
 }
 
+// heads returns the heads of the snapshots that can be read, the newest first, and the zero head.
+func (v *verification) heads() (all []snapshot.Head) {
+	for i := range v.Snapshots {
+		if v.Snapshots[i].OK {
+			all = append(all, v.Snapshots[i].head)
+		}
+	}
+	return append(all, snapshot.Head{})
+}
+
 // compareSnapshot compares the snapshot as of a frame, if there is one, with the journal.
 func (v *verification) compareSnapshot(f *record.Sealed) error {
 	for i := range v.Snapshots {
@@ -334,7 +361,7 @@ func (v *JournalReport) IntactSnapshots() (n int) {
 
 // inspect reads a damaged journal to its end.
 func (v *verification) inspect(r journalfile.Reading) error {
-	v.Rebuilt = nil // the inspection visits them again
+	v.Repaired = nil // the inspection visits them again
 	found, err := r.Inspect(v.journal, func(d *journalfile.Damage) error {
 		v.Damage = append(v.Damage, newDamage(d))
 		v.Lost += uint64(d.To + 1 - d.From)
@@ -346,12 +373,12 @@ func (v *verification) inspect(r journalfile.Reading) error {
 	if v.Known = max(v.Known, uint64(found.Known)); v.Known != uint64(v.evidence.LSN) {
 		v.KnownFrom = ""
 	}
-	return v.predictStart(r.Known)
+	return v.predictStart(r)
 }
 
 // predictStart sets what the next start will do. Like the recovery, it begins after the newest snapshot from which
 // the journal can be read.
-func (v *verification) predictStart(known types.LSN) error {
+func (v *verification) predictStart(known journalfile.Reading) error {
 	for _, s := range append(v.Snapshots, SnapshotReport{OK: true}) {
 		if !s.OK {
 			continue
@@ -362,7 +389,7 @@ func (v *verification) predictStart(known types.LSN) error {
 				return settings.ExplainRoom(err)
 			}
 		}
-		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known, Progress: v.progress, Each: func(all []record.Sealed) error {
+		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known.Known, Proof: known.Proof, Older: known.Older, Progress: v.progress, Each: func(all []record.Sealed) error {
 			for i := range all {
 				if err := next.Fold(all[i].Body, nil); err != nil {
 					return err

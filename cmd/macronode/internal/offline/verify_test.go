@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/snapshot"
@@ -90,7 +91,7 @@ func TestVerifyContinuesAfterDamage(t *testing.T) {
 		t.Fatalf("the next start: %+v", report.Start)
 	}
 	wantText(t, text, "is damaged in 3 places: 2 frames of 39 are unreadable; all others are intact", all[1]+", byte ", "no frame is affected",
-		"it starts from the snapshot @30 and continues after @40", "restore the named files from an archive")
+		"it starts from the snapshot @30 and continues after @40", "until then keep the directories snapshots and index: without that snapshot the node is read-only", "restore the named files from an archive")
 }
 
 // TestVerifyDamageAfterSnapshots: damage after the last snapshot.
@@ -103,7 +104,8 @@ func TestVerifyDamageAfterSnapshots(t *testing.T) {
 	if code != exit.CodeFailed || len(report.Damage) != 1 || report.Start == nil || report.Start.Writes || report.Start.Snapshot != 20 {
 		t.Fatalf("%d, %+v, %+v", code, report, report.Start)
 	}
-	wantText(t, text, fmt.Sprintf("until then the node starts read-only, with the state at @%d", report.Damage[0].From-1))
+	wantText(t, text, fmt.Sprintf("until then the node starts read-only, with the state at @%d", report.Damage[0].From-1),
+		"until then keep the directories snapshots and index: a damaged journal may not be able to rebuild them")
 }
 
 // TestVerifyReportsMissingSegments: deleted segments at the end, in the middle, and all.
@@ -151,6 +153,7 @@ func TestVerifyReportsBadSnapshots(t *testing.T) {
 		"another state":   {func(l journaldir.Directory) { forgeSnapshot(t, l, func(*snapshot.Head) {}, 29) }, true, "it is not what the journal makes of it"},
 	} {
 		l := journaldir.Payments(t, 40, 10, 30)
+		mark(t, l, func(*durable.Mark) {})
 		c.spoil(l)
 		report, text, code := runVerify(t, l, c.deep)
 		if code != exit.CodeFailed || report.OK || report.Frames != 40 || report.Error != "" || report.IntactSnapshots() != 1 {

@@ -23,7 +23,7 @@ func (s *Server) adminHandler() http.Handler {
 		Metrics: s.metrics.Handler(), Queues: s.gauges.queues, Effective: func() string { return s.applied.Load().config.Effective() },
 		Applied: s.reloader.status, Reload: s.reloader.reload, Decision: func(id string) (any, bool) { return s.decisions.Find(id) },
 		Upstreams: s.applied.upstreamNames, Proof: s.certificates.status,
-		Storage: s.objects.repairs.status, Scrub: func() { wake(s.objects.repairs.read) }, Repair: func() { wake(s.objects.repairs.look) }, Rebalance: func() { wake(s.objects.repairs.move) },
+		Storage: s.objects.repairs.status, Scrub: s.objects.repairs.requestScrub, Repair: func() { wake(s.objects.repairs.look) }, Rebalance: func() { wake(s.objects.repairs.move) },
 		Exports: exportsAdmin{s.exports}.config(),
 		Turn:    func() uint64 { return s.applied.Load().Policy.Quantum },
 		Hosts:   func() []string { return s.applied.Load().Admin.Hosts }, OpenMetrics: func() bool { return s.applied.Load().Admin.OpenMetrics },

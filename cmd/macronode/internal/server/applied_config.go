@@ -102,5 +102,9 @@ func (b *configBuilder) proxy(is *settings.Reload) (*upstreamProxy, error) {
 	of.Fail, of.Log, of.Conns, of.Tunnels, of.Endpoints, of.Inflaters = httpapi.WriteProblem, b.log, b.conns, b.tunnels, &b.endpoints, b.inflaters
 	of.ShutdownCause = httpserver.ErrShutdown
 	p, err := proxy.New(of, upstreamQueries{b.dispatcher.Upstreams, b.inbox.send, b.health.checked})
-	return &upstreamProxy{p, is.Routes}, err
+	usage := make([]*httpapi.UsageLabels, len(is.Routes))
+	for i := range is.Routes {
+		usage[i] = httpapi.NewRouteUsage(is.Routes[i].Label)
+	}
+	return &upstreamProxy{p, is.Routes, usage}, err
 }

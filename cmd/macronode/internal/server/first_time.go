@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"time"
 
+	"macronode/adapters/recovery"
 	"macronode/core/clock"
 	"macronode/core/types"
 )
 
 // checkFirstTime returns an error if a journal would begin at a time that is not possible.
-func (s *journalStore) checkFirstTime(last types.LSN, now time.Time) error {
-	if last > 0 {
+func (s *journalStore) checkFirstTime(r *recovery.Result, now time.Time) error {
+	if r.Found.Last > 0 || r.Damage != nil { // a damaged journal has frames, even if none can be read
 		return nil
 	}
 	if !clock.MayBegin(types.Time(now.UnixMilli())) {

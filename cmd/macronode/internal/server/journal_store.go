@@ -51,16 +51,19 @@ func newJournalStore(dir fs.Dir, lock *fs.Held, start settings.Start, inbox *eve
 func (s *journalStore) segmentsDir() string  { return filepath.Join(string(s.dir), datadir.Journal) }
 func (s *journalStore) snapshotsDir() string { return filepath.Join(string(s.dir), datadir.Snapshots) }
 
-// readFrame reads a frame that the read model does not keep in memory.
+// readFrame reads a frame that the read model does not keep in memory. A durable frame has a record: if its segment is missing, for example
+// because the disk of the archive is not mounted, it is unreadable.
 func (s *journalStore) readFrame(lsn types.LSN) (record.Sealed, error) {
+	isDurable := lsn > 0 && lsn <= s.journal.Durable() // before the read: a frame may become durable meanwhile
 	f, err := s.journal.Read(lsn)
+	isGone := errors.Is(err, journalfile.ErrGone)
 	switch {
-	case errors.Is(err, journalfile.ErrGone):
+	case isGone && !isDurable:
 		err = rendered.ErrNoAnswer
 	case err != nil:
 		s.log.Error("frame not readable", "lsn", uint64(lsn), "err", err)
 		s.metrics.Failed("journal")
-		if errors.Is(err, journalfile.ErrDamaged) {
+		if isGone || errors.Is(err, journalfile.ErrDamaged) {
 			err = fmt.Errorf("%w: %w", rendered.ErrUnreadable, err)
 			s.unreadable.Store(true)
 		}

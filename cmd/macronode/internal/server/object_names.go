@@ -26,8 +26,8 @@ type listsError struct{}
 func (listsError) Error() string     { return "lists of objects: the index is behind" }
 func (listsError) Unavailable() bool { return true }
 
-// await waits until the index has everything that was acknowledged.
-func (n names) await(ctx context.Context) error {
+// Await waits until the index has everything that was acknowledged.
+func (n names) Await(ctx context.Context) error {
 	ctx, stop := context.WithTimeout(ctx, n.deadline)
 	defer stop()
 	if !n.index.AwaitFrame(ctx, n.rows.Mark()) {
@@ -40,9 +40,6 @@ func (n names) await(ctx context.Context) error {
 const namesPerPage = 256
 
 func (n names) Objects(ctx context.Context, t types.Tenant, bucket types.NameHash, prefix, from string, yield func(s3.Listed) bool) error {
-	if err := n.await(ctx); err != nil {
-		return err
-	}
 	next, more := []byte(from), true
 	for more {
 		var page []index.ObjectName
@@ -63,7 +60,7 @@ func (n names) Objects(ctx context.Context, t types.Tenant, bucket types.NameHas
 }
 
 func (n names) Buckets(ctx context.Context, t types.Tenant) (list []s3.ListedBucket, err error) {
-	if err := n.await(ctx); err != nil {
+	if err := n.Await(ctx); err != nil {
 		return nil, err
 	}
 	all, err := n.index.Buckets(t)
@@ -76,7 +73,7 @@ func (n names) Buckets(ctx context.Context, t types.Tenant) (list []s3.ListedBuc
 }
 
 func (n names) Uploads(ctx context.Context, t types.Tenant, bucket types.NameHash) (list []s3.ListedUpload, err error) {
-	if err := n.await(ctx); err != nil {
+	if err := n.Await(ctx); err != nil {
 		return nil, err
 	}
 	all, err := n.index.Uploads(t, bucket)

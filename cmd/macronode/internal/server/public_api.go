@@ -42,6 +42,7 @@ func (s *Server) makeAPI() {
 	s.api.Store(a)
 	s.gauges.add("large_bodies", a.LargeBodies)
 	s.gauges.add("usage_scans", a.UsageScans)
+	s.gauges.add("history_reads", a.HistoryReads)
 }
 
 // nodeAPI is the node as the public API uses it.

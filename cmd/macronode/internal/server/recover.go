@@ -60,14 +60,14 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	s.known.Note(heads[0].LSN, datadir.Snapshots)
 	s.mark.lsn = s.known.LSN
 	r, err := recovery.Start{Segments: s.segments, Snapshots: kept, Fresh: datadir.NewJournalID(),
-		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Rebuilt: s.logRebuiltHeader},
-		Empty:   func() state.State { return state.New(limits, types.Hash64(random64())) },
-		Fold:    s.startReplay, Step: s.checkEnd, Skipped: s.logSkippedSnapshot}.Recover(heads)
+		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Repaired: s.logRepaired}, Proofs: s.known.Proofs,
+		Empty: func() state.State { return state.New(limits, types.Hash64(random64())) },
+		Fold:  s.startReplay, Step: s.checkEnd, Skipped: s.logSkippedSnapshot}.Recover(heads)
 	if err != nil {
 		return state.State{}, r.Found.Recovery, settings.ExplainRoom(err)
 	}
 	s.journal = r.Journal
-	if err := s.checkFirstTime(r.Found.Last, began); err != nil {
+	if err := s.checkFirstTime(&r, began); err != nil {
 		return state.State{}, r.Found.Recovery, err
 	}
 	s.noteDamage(&r)
@@ -213,10 +213,10 @@ func (s *journalStore) logSkippedSnapshot(err error) {
 	s.log.Warn("snapshot skipped: the journal is replayed instead", "err", err)
 }
 
-// logRebuiltHeader logs an invalid header of a frame group. No frame is lost.
-func (s *journalStore) logRebuiltHeader(d *journalfile.Damage) {
-	s.log.Warn("journal header damaged: rebuilt from its frames, none is lost; check the disk, and run macronode verify",
-		"segment", d.Segment, "offset", d.Offset, "first_lsn", uint64(d.From))
+// logRepaired logs a damaged place that costs no frame.
+func (s *journalStore) logRepaired(d *journalfile.Damage) {
+	s.log.Warn("journal damaged where it costs no frame; check the disk, and run macronode verify",
+		"segment", d.Segment, "offset", d.Offset, "lsn", uint64(d.From), "why", d.Why)
 }
 
 // checkEnd returns an error if an end was requested. It interrupts the recovery.

@@ -211,3 +211,16 @@ func TestStartWarnsOfMissingMark(t *testing.T) {
 		}
 	}
 }
+
+// TestStartOnAnotherPast: if the mark of durable frames has another root for a frame of the journal, the node serves reads only.
+func TestStartOnAnotherPast(t *testing.T) {
+	l := newStore(t)
+	found, err := journalfile.Scan(fs.Dir(l.segmentsDir()), nil, nil)
+	testkit.Must(t, err)
+	found.Root[0]++
+	testkit.Must(t, durable.Mark{Journal: found.Journal, LSN: found.Last, Root: found.Root}.Write(l.dir, durable.Name))
+	state, r, err := l.recoverAndClose(t)
+	if err != nil || !r.Damaged || state.LSN >= found.Last {
+		t.Errorf("%v, %+v, up to %v of %v", err, r, state.LSN, found.Last)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"macronode/adapters/adminapi"
@@ -194,31 +195,74 @@ func (r *repairs) runScrub(ctx context.Context) {
 	due := time.NewTimer(r.settings.Scrub)
 	defer due.Stop()
 	for {
-		asked := false
+		isDue := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-due.C:
+			isDue = true
 		case <-r.read:
-			asked = true
 		}
+		isWanted := r.isScrubWanted()
 		err := r.refusal()
-		if err != nil && !asked {
+		switch {
+		case !isDue && !isWanted: // the last one has begun after the request
+			continue
+		case err != nil && !isWanted:
 			due.Reset(probeInterval)
 			continue
 		}
+		r.beginScrub()
+		var found []adminapi.ScrubOfProvider
 		if err == nil {
-			due.Reset(r.settings.Scrub)
-			err = r.scrub(ctx)
+			found, err = r.scrub(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
 			r.log.Error("scrub of objects not finished", "err", err)
-			r.setScrub(func(s *adminapi.Scrub) {
-				s.Number++
-				s.Failure = err.Error()
-			})
 		}
+		r.endScrub(found, err)
+		due.Reset(r.settings.Scrub)
 	}
+}
+
+// requestScrub requests a scrub that reads all copies, and returns its number.
+func (r *repairs) requestScrub() (number uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	number = r.scrubs.Request()
+	wake(r.read)
+	return number
+}
+
+func (r *repairs) isScrubWanted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.scrubs.IsWanted()
+}
+
+// beginScrub begins a scrub: it is the result of what was requested so far.
+func (r *repairs) beginScrub() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.is.scrub = adminapi.Scrub{Running: true, Number: r.is.scrub.Number, Before: r.scrubs.Begin()}
+}
+
+// endScrub keeps the result of the scrub that runs.
+func (r *repairs) endScrub(found []adminapi.ScrubOfProvider, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.is.scrub
+	s.Running, s.Number, s.Ended = false, r.scrubs.End(), time.Now().UTC()
+	if s.ByProvider = found; err != nil {
+		s.Failure = err.Error()
+	} else {
+		r.lost.EndScrub()
+		r.is.verified = found
+	}
+	r.is.scrubs = append(r.is.scrubs[max(0, len(r.is.scrubs)+1-repair.MaxScrubResults):], *s)
 }
 
 // setScrub changes what is reported of the scrub.
@@ -230,16 +274,16 @@ func (r *repairs) setScrub(change func(*adminapi.Scrub)) {
 
 // scrub reads and verifies every copy and shard, and plans the repair of objects with a bad one. The copies of failed
 // providers are counted, not read.
-func (r *repairs) scrub(ctx context.Context) error {
+func (r *repairs) scrub(ctx context.Context) (found []adminapi.ScrubOfProvider, err error) {
 	r.mu.Lock()
 	r.lost.BeginScrub()
 	r.mu.Unlock()
 	files, err := r.list()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	began := time.Now()
-	found := make([]adminapi.ScrubOfProvider, r.files.Table().Len())
+	found = make([]adminapi.ScrubOfProvider, r.files.Table().Len())
 	total := uint64(0)
 	if err := r.eachObject(ctx, func(o storage.Stored) error {
 		has := files.Parts(o)
@@ -252,15 +296,14 @@ func (r *repairs) scrub(ctx context.Context) error {
 		}
 		return nil
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	r.setScrub(func(s *adminapi.Scrub) {
-		*s = adminapi.Scrub{Running: true, Number: s.Number, Total: total}
+		s.Total = total
 		for _, p := range found {
 			s.Unread, s.UnreadBytes = s.Unread+p.Unread, s.UnreadBytes+p.UnreadBytes
 		}
 	})
-	defer r.setScrub(func(s *adminapi.Scrub) { s.Running = false })
 	if err := r.eachObject(ctx, func(o storage.Stored) error {
 		has := files.Parts(o)
 		is := has.Within(files.usable)
@@ -269,19 +312,14 @@ func (r *repairs) scrub(ctx context.Context) error {
 		}
 		return r.scrubObject(ctx, o, is, files.moved, found)
 	}); err != nil {
-		return err
+		return nil, err
 	}
 	damaged, unread := uint64(0), uint64(0)
 	for _, p := range found {
 		damaged, unread = damaged+p.Damaged, unread+p.Unread
 	}
-	r.setScrub(func(s *adminapi.Scrub) {
-		r.lost.EndScrub()
-		s.Number++
-		s.Ended, s.ByProvider = time.Now().UTC(), found
-	})
 	r.log.Info("copies of objects verified", "bytes", total, "damaged_copies", damaged, "unread_copies", unread, "took", time.Since(began).Round(time.Millisecond))
-	return nil
+	return found, nil
 }
 
 // countUnread counts the copies or shards of one object in failed providers. If the files of a provider could not be
@@ -303,10 +341,10 @@ func (r *repairs) scrubObject(ctx context.Context, o storage.Stored, is objectst
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		gone, forbidden := errors.Is(err, objectstore.ErrGone), errors.Is(err, os.ErrPermission)
-		p := &found[part.Provider]
+		gone, unread := errors.Is(err, objectstore.ErrGone), errors.Is(err, os.ErrPermission) || objectstore.IsShortage(err)
+		p, was := &found[part.Provider], bad
 		switch {
-		case forbidden: // nothing is known of the copy
+		case unread: // nothing is known of the copy
 			p.Unread++
 			p.UnreadBytes += part.Size(o)
 		case err == nil:
@@ -319,11 +357,12 @@ func (r *repairs) scrubObject(ctx context.Context, o storage.Stored, is objectst
 		r.setScrub(func(s *adminapi.Scrub) {
 			s.Done += part.Size(o)
 			switch {
-			case forbidden:
+			case unread:
 				s.Unread++
 				s.UnreadBytes += part.Size(o)
-			case err != nil && !gone:
+			case bad > was:
 				s.Damaged++
+				r.scrubs.Found()
 			}
 		})
 	}
@@ -365,11 +404,9 @@ func (r *repairs) status() adminapi.Storage {
 		p, h := &s.Providers[i], health[i]
 		p.Failed, p.Full, p.Errors = h.Failed, h.Full, h.Errors
 		p.Refused = r.is.refused[i]
-		if i < len(r.is.scrub.ByProvider) {
-			found := &r.is.scrub.ByProvider[i]
-			p.Damaged, p.Unread, p.UnreadBytes = found.Damaged, found.Unread, found.UnreadBytes
-		}
 	}
+	s.Scrubs = slices.Clone(r.is.scrubs)
+	s.SetFound(r.is.verified)
 	if scheme := r.files.Copies().Coding; scheme.IsSet() {
 		s.Coding, s.CodedAbove = scheme.String(), scheme.Stripe()
 	}

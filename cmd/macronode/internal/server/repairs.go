@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,7 @@ type repairs struct {
 	mu       sync.Mutex
 	machine  *repair.Machine
 	lost     *repair.Lost
+	scrubs   repair.Scrubs
 	is       repairState
 	returned uint64 // how many times a failed provider was used again
 	restored bool   // a copy was written since the last inventory began
@@ -55,6 +57,8 @@ type repairState struct {
 	returned  uint64 // repairs.returned when the inventory began
 	providers []adminapi.Provider
 	scrub     adminapi.Scrub
+	scrubs    []adminapi.Scrub           // the last ones that have ended, the oldest first; at most repair.MaxScrubResults
+	verified  []adminapi.ScrubOfProvider // what the last one that has read all copies found
 	rebalance adminapi.Rebalance
 	refused   []string // of each provider: why the last part could not be written into it
 }
@@ -167,7 +171,13 @@ func (r *repairs) restore(ctx context.Context, o storage.Stored, verify bool) (f
 		return false // deleted, or the content was there already
 	}
 	is, err := r.files.Restore(o, verify || r.isLost(o), r.pace(ctx))
-	if ctx.Err() != nil || err != nil {
+	if ctx.Err() != nil {
+		return true
+	}
+	if verify {
+		r.noteUnrestored(&is, err)
+	}
+	if err != nil {
 		return true
 	}
 	r.noteWritten(o, is.Written, is.Errs)
@@ -181,6 +191,29 @@ func (r *repairs) restore(ctx context.Context, o storage.Stored, verify bool) (f
 		r.noteReadable(o)
 	}
 	return is.Lacks || is.Waits()
+}
+
+// noteUnrestored notes why a copy could not be restored, if one could not: a scrub may have found that it is damaged.
+func (r *repairs) noteUnrestored(is *objectstore.Restored, err error) {
+	why := ""
+	switch at := slices.IndexFunc(is.Errs, func(err error) bool { return err != nil }); {
+	case err != nil:
+		why = err.Error()
+	case is.Waits():
+		why = "a provider has failed"
+	case at >= 0:
+		why = fmt.Sprintf("provider %s: %v", r.files.Health()[is.Written[at].Provider].Name, is.Errs[at])
+	case is.Lacks:
+		why = "too few providers can be used"
+	default:
+		return
+	}
+	r.setScrub(func(s *adminapi.Scrub) {
+		s.Unrestored = why
+		for i := range r.is.scrubs { // it was found damaged since each of them began
+			r.is.scrubs[i].Unrestored = why
+		}
+	})
 }
 
 // reportLost reports an object that cannot be read, unless it was deleted meanwhile.

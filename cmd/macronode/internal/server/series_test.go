@@ -120,6 +120,7 @@ type cause func(m *metered, labels []string) (own float64, others testkit.Moves)
 var movedByOtherTests = map[string]string{
 	testkit.Series("queue_dropped_total", "queue", "work", "reason", "oldest"): "nothing that was accepted is ever dropped",
 	testkit.QueueSeries("usage_scans"):                                         "TestUsageScansAreLimited",
+	testkit.QueueSeries("history_reads"):                                       "adapters/httpapi TestStreamsReadInTurn",
 	testkit.QueueSeries("large_bodies"):                                        "TestBodiesAndStreamsAreCounted",
 	testkit.QueueSeries("decompressors"):                                       "adapters/proxy TestInflatersLimit",
 	testkit.QueueSeries("decompressor_waits"):                                  "adapters/proxy TestFlowWithoutInflaterGetsOne",

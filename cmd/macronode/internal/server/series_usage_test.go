@@ -91,7 +91,7 @@ func init() {
 			m.metering = metering.New(metering.Config{Window: time.Minute})
 		}
 		for range 3 {
-			m.metering.Count(accounting.Request{Tenant: 1, At: types.Time(time.Now().UnixMilli()), Service: "gateway", Method: "get", Route: "r"}, flow.Reservation{})
+			m.metering.Count(accounting.Request{Tenant: 1, At: types.Time(time.Now().UnixMilli()), Labels: accounting.NewRequestLabels("gateway", "get", "r")}, flow.Reservation{})
 		}
 		return 3, nil
 	}

@@ -81,7 +81,7 @@ func (s *Server) run(ctx context.Context) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%w: free space on the disk of %s and start again; nothing is lost", err, s.store.segmentsDir())
+		err = fmt.Errorf("%w: free space or inodes on the disk of %s and start again; nothing is lost", err, s.store.segmentsDir())
 	}
 	if err != nil {
 		return exit.Unable(err)

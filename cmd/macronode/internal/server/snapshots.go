@@ -52,7 +52,7 @@ func (k snapshotKeeper) archive(ctx context.Context) {
 	}
 	names, err := recovery.Unneeded(segments.Live, fs.Dir(k.store.snapshotsDir()))
 	if err == nil {
-		err = segments.CheckArchive()
+		err = segments.CheckArchive(k.store.dir)
 	}
 	if err == nil {
 		err = segments.Archive.Move(names, halfSpeed(ctx), func(m archive.Moved) {

@@ -29,6 +29,7 @@ func (a upstreamQueries) HealthChecked(of event.HealthChecked, met proxy.CheckRe
 type upstreamProxy struct {
 	*proxy.Proxy
 	routes []settings.Route
+	usage  []*httpapi.UsageLabels // of each route
 }
 
 // Match returns the route of a request.
@@ -39,7 +40,7 @@ func (p *upstreamProxy) Match(r *http.Request) (httpapi.ProxyRoute, event.Proble
 		return httpapi.ProxyRoute{Detail: m.Detail, SetHeader: setHeader}, why
 	}
 	of := &p.routes[m.Route]
-	return httpapi.ProxyRoute{Name: of.Name, Label: of.Label, Number: uint16(of.Number), NeedsKey: of.Key, Deadline: of.Deadline, Preflight: m.Preflight,
+	return httpapi.ProxyRoute{Name: of.Name, Usage: p.usage[m.Route], Number: uint16(of.Number), NeedsKey: of.Key, Deadline: of.Deadline, Preflight: m.Preflight,
 		SetHeader: setHeader,
 		Serve: func(w http.ResponseWriter, r *http.Request, of types.Flow, to *httpapi.ProxyTrace) {
 			c := &proxy.Trace{Flow: of}

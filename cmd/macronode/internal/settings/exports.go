@@ -58,10 +58,14 @@ func exportLimits(c *config.Config) plane.Limits {
 // commandsOfSink is the number of commands that a sink has with the node at once. A command settles several items of a lane.
 const commandsOfSink = 8
 
-// LaneLimits returns the limits of the scheduler of a sink, if all sinks together have a number of lanes.
+// LaneLimits returns the limits of the scheduler of a sink, if all sinks together have a number of lanes. The only tenant of a sink leaves no room
+// for others.
 func (s *Sink) LaneLimits(all int) lanes.Limits {
 	l := lanes.DefaultLimits()
-	l.Active, l.Inflight, l.Tenant, l.Commands, l.Budget = min(l.Active, all), s.Inflight, s.Inflight, commandsOfSink, s.Budget
+	l.Active, l.Inflight, l.Commands, l.Budget = min(l.Active, all), s.Inflight, commandsOfSink, s.Budget
+	if len(s.Tenants) == 1 {
+		l.Tenant = l.Inflight
+	}
 	return l
 }
 
@@ -130,9 +134,15 @@ func reservedDirs(c *config.Config) []export.Reserved {
 	return append(all, export.Reserved{Path: filepath.Clean(c.Data), What: "the data directory itself", Only: true})
 }
 
-// CheckSinks rejects file sinks in directories of the node, as far as their paths show it.
+// CheckSinks rejects databases with invalid options, and file sinks in directories of the node, as far as their paths show it. What is in
+// files that a sink names is not checked: while such a file cannot be used, the sink fails, and the node does not.
 func CheckSinks(c *config.Config) error {
 	for i, s := range sinks(c) {
+		if s.Kind == export.KindPostgres {
+			if err := export.CheckDatabase(s.URL); err != nil {
+				return fmt.Errorf("exports.sinks[%d].database %w", i, err)
+			}
+		}
 		for _, r := range s.Reserved {
 			below, err := filepath.Rel(r.Path, s.Dir)
 			if err == nil && (below == "." || !r.Only && filepath.IsLocal(below)) {

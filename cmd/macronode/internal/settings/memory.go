@@ -202,7 +202,7 @@ func (m Memory) GCPercent() int {
 }
 
 // connections returns the memory of one connection of each listener. HTTP/2 connections together have no more
-// requests in progress than there may be connections.
+// requests in progress than there may be connections, so there is one window for each connection.
 func connections(c *config.Config) (public, admin int64) {
 	each := conn + int64(c.HTTP.HeaderBytes)
 	second := func(window, streams int64) int64 { return veiled + framed + window + streams*untold }
