@@ -2,9 +2,9 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -116,7 +116,7 @@ func TestMissingCopiesDegrade(t *testing.T) {
 			t.Fatalf("%s %d: %d", method, n, resp.StatusCode)
 		}
 	}
-	const objects = 30
+	objects := 30
 	for n := range objects {
 		object("PUT", n)
 	}
@@ -125,18 +125,13 @@ func TestMissingCopiesDegrade(t *testing.T) {
 	for check := testkit.HangGuard(t); !strings.Contains(p.log.String(), "copy of an object restored"); check() {
 		time.Sleep(time.Millisecond)
 	}
-	becomes("/readyz", `"degraded_by":[]`) // restored from the others
+	becomes("/readyz", `"degraded_by":[]`) // restored from the others, perhaps to the others alone
+	for check := testkit.HangGuard(t); countFiles(t, filepath.Join(disks, "b")) < 20; check() {
+		object("PUT", objects) // of the new ones, some are on b and c alone
+		objects++
+	}
 	for _, lost := range []string{"b", "c"} {
-		for check := testkit.HangGuard(t); ; check() { // a probe makes the directory that was lost before
-			err := os.Rename(filepath.Join(disks, lost), filepath.Join(t.TempDir(), lost))
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, os.ErrNotExist) {
-				t.Fatal(err)
-			}
-			time.Sleep(time.Millisecond)
-		}
+		testkit.Must(t, os.Rename(filepath.Join(disks, lost), filepath.Join(t.TempDir(), lost)))
 	}
 	becomes("/readyz", `"degraded_by":["copies_missing"`)
 	becomes("/storage", `"repairs_waiting":0,"repairs_running":0`)
@@ -145,4 +140,16 @@ func TestMissingCopiesDegrade(t *testing.T) {
 		object("DELETE", n)
 	}
 	becomes("/readyz", `"degraded_by":[]`)
+}
+
+// countFiles returns the number of files in dir, which may be missing.
+func countFiles(t *testing.T, dir string) (n int) {
+	t.Helper()
+	testkit.Must(t, filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return nil
+	}))
+	return n
 }
