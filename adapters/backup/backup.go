@@ -76,6 +76,7 @@ type Bounds struct {
 	// is extended. It returns the frame to copy up to, instead of Upto, after everything that the
 	// frames refer to was copied.
 	Before func() (types.LSN, error)
+	Epoch  func(last types.Epoch) (types.Epoch, error) // of the writer of the copy: see journalfile.Reading
 }
 
 // Copy brings the copy in to up to date with the journal in from. Frames that the copy has are
@@ -97,7 +98,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 		return d, err
 	}
 	c := copying{ctx: ctx, tell: tell, evidence: b.Evidence, proofs: b.Proofs}
-	if err := c.open(to, id); err != nil {
+	if err := c.open(to, id, b.Epoch); err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, c.to.Close()) }()
@@ -170,12 +171,12 @@ type copying struct {
 }
 
 // open reads the end of the copy.
-func (c *copying) open(to fs.FS, id types.JournalID) (err error) {
+func (c *copying) open(to fs.FS, id types.JournalID, epoch func(types.Epoch) (types.Epoch, error)) (err error) {
 	cut, err := CutOf(to)
 	if err != nil {
 		return err
 	}
-	j, found, err := journalfile.Reading{Known: cut.LSN, Each: func(all []record.Sealed) error {
+	j, found, err := journalfile.Reading{Known: cut.LSN, Epoch: epoch, Each: func(all []record.Sealed) error {
 		if n := len(all); n > 0 {
 			c.at(&all[n-1])
 		}
@@ -209,13 +210,13 @@ func (c *copying) run(from fs.FS, upto types.LSN) error {
 	if err != nil {
 		return err
 	}
-	latest, older, err := journalfile.Reached(from, c.proofs)
+	against, err := journalfile.Contradicted(from, c.proofs)
 	if err != nil {
 		return err
 	}
-	r := journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Proof: latest, Older: older, Upto: upto, Each: c.takeAll}
+	r := journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Against: against, Upto: upto, Each: c.takeAll}
 	err = c.scan(r, from)
-	if latest.IsAgainst(err) {
+	if against.IsReason(err) {
 		return fmt.Errorf("%w: %w", ErrPast, err)
 	}
 	if err == nil || errors.Is(err, journalfile.ErrDamaged) {
@@ -292,6 +293,8 @@ type As struct {
 	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
 	Upto     types.LSN           // the last frame of the copy to take, which is before its first damage; 0: all
 	Proofs   []journalfile.Proof // as in Bounds
+
+	Epoch func(last types.Epoch) (types.Epoch, error) // of the writer of the journal: see journalfile.Reading
 }
 
 // Restore makes a journal from a copy in to, which must be empty. The journal has the frames of
@@ -309,7 +312,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 		return d, err
 	}
 	c := copying{ctx: ctx, tell: tell, evidence: as.Evidence, proofs: as.Proofs}
-	if err := c.open(to, id); err != nil {
+	if err := c.open(to, id, as.Epoch); err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, c.to.Close()) }()

@@ -9,9 +9,6 @@ import (
 	"macronode/core/record"
 )
 
-// ofCopy is the source of the proof that the last frame of a copy is.
-const ofCopy = "the backup"
-
 // scan copies the frames of a reading. If the reading finds no begin, or ends before a frame that the journal has, it began in the wrong
 // segment, and scan reads the whole journal.
 func (c *copying) scan(r journalfile.Reading, from fs.FS) error {
@@ -20,14 +17,11 @@ func (c *copying) scan(r journalfile.Reading, from fs.FS) error {
 		return c.search(r, from, err)
 	}
 	isEnd := err == nil || errors.Is(err, journalfile.ErrDamaged)
-	if !isEnd || r.From.LSN == 0 || r.Upto > 0 && is.Last >= r.Upto || r.Proof.IsAgainst(err) {
+	if !isEnd || r.From.LSN == 0 || r.Upto > 0 && is.Last >= r.Upto || r.Against.IsReason(err) {
 		return err
 	}
-	switch next, _, failed := journalfile.Reached(from, []journalfile.Proof{{LSN: is.Last + 1}}); {
-	case failed != nil:
-		return failed
-	case next.LSN == 0:
-		return err
+	if has, failed := journalfile.Has(from, is.Last+1); failed != nil || !has {
+		return errors.Join(err, failed)
 	}
 	batch, size, end := c.batch, c.size, c.done.LSN
 	c.batch, c.size = nil, 0
@@ -78,12 +72,15 @@ func (c *copying) hidden(r journalfile.Reading, from fs.FS, fork error) error {
 	if is, err := journalfile.ID(from); err != nil || is != end.Journal {
 		return errors.Join(err, fork)
 	}
-	r.Known, r.Proof, r.Older, r.Each = max(r.Known, end.LSN), journalfile.Proof{LSN: end.LSN, Root: end.Root, Source: ofCopy}, nil, nil
+	switch other, err := journalfile.Contradicted(from, []journalfile.Proof{{LSN: end.LSN, Root: end.Root}}); {
+	case err != nil:
+		return err
+	case other.LSN > 0:
+		return fork
+	}
+	r.Known, r.Each = max(r.Known, end.LSN), nil
 	_, err := r.Inspect(from, func(d *journalfile.Damage) error {
-		switch {
-		case r.Proof.IsAgainst(d):
-			return fork
-		case damage == nil, d.From <= end.LSN:
+		if damage == nil || d.From <= end.LSN {
 			damage = d
 		}
 		return c.ctx.Err()

@@ -96,5 +96,8 @@ func failing(fault event.Fault, doing string, err error) error {
 // missing is why a journal cannot be read from its first frame.
 const missing = "segments before it are missing, here and in the archive, where one is named (journal.archive)"
 
+// unfit is why a segment is not read that does not continue the one before it.
+const unfit = "it does not follow the segment before it"
+
 // absent is why the frames of a segment cannot be read that is not there, although those before and after it are.
 const absent = "it is missing, here and in the archive, where one is named (journal.archive)"

@@ -90,9 +90,6 @@ func (s start) put(to []byte) []byte {
 // isStart reports whether an item is the start of a segment.
 func (it item) isStart() bool { return it.magic == startMagic && len(it.payload) == startSize }
 
-// before returns what is read before a segment.
-func (s start) before() Found { return Found{Last: s.first - 1, Root: s.prev, Epoch: s.epoch} }
-
 func (it item) start() start {
 	b := it.payload
 	return start{u32(b), types.JournalID(u64(b[4:])), types.LSN(u64(b[12:])), types.LSN(u64(b[20:])),

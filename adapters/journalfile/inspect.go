@@ -1,6 +1,9 @@
 package journalfile
 
 import (
+	"cmp"
+	"errors"
+
 	"macronode/adapters/fs"
 	"macronode/core/digest"
 	"macronode/core/types"
@@ -29,33 +32,65 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 	if len(row) == 0 && n.found.Known > 0 {
 		return n.found, n.lost(segmentName(1), 0, n.found.Known, "no segment is there")
 	}
-	others, err := foreign(fsys, row, r.Proof, r.Older)
-	if err != nil {
-		return n.found, err
+	if len(row) > 0 && n.found.Journal == 0 {
+		if isNamed, err := anyNamed(fsys, row); !isNamed || err != nil {
+			return n.found, errors.Join(err, n.hide(row, "the starts of all segments are damaged: their journal is unknown"))
+		}
 	}
 	for i, p := range row {
-		n.foreign = others[i]
-		end := types.LSN(unlimited)
-		if n.last = i == len(row)-1; !n.last && row[i+1].first > 0 {
-			end = row[i+1].first
-		}
-		n.most, n.beforeForeign = end, !n.last && others[i+1] != ""
-		for next := i + 1; next < len(row) && others[next] != ""; next++ {
-			if n.most = unlimited; next < len(row)-1 && row[next+1].first > 0 {
-				n.most = row[next+1].first
-			}
-		}
-		if n.most < end { // what a foreign segment begins with is lost only if no later one has it
-			end = n.most
+		n.last = i == len(row)-1
+		end := seemsToEnd(row, i)
+		why := r.Against.hides(end - 1)
+		if why != "" {
+			end = r.Against.Upto + 1
 		}
 		n.bound, n.gap = n.limit(row, i), gap(row, i)
 		if err := n.segment(p, end); err != nil {
 			return n.found, err
 		}
+		if why != "" {
+			return n.found, n.hide(row[i:], why)
+		}
 		n.done += p.size
 		n.tell(p.name, 0)
 	}
 	return n.found, err
+}
+
+// anyNamed reports whether the first frame of a segment names its journal.
+func anyNamed(fsys fs.FS, row []part) (bool, error) {
+	for _, p := range row {
+		if id, _, err := p.named(fsys); id != 0 || err != nil {
+			return id != 0, err
+		}
+	}
+	return false, nil
+}
+
+// seemsToEnd is ends, also by what follows a damaged start.
+func seemsToEnd(row []part, n int) types.LSN {
+	for _, next := range row[n+1:] {
+		if next.first == 0 || next.first >= row[n].first {
+			return cmp.Or(next.first, unlimited)
+		}
+	}
+	return unlimited
+}
+
+// hide reports that nothing is read of what segments have behind the last frame found.
+func (n *inspection) hide(rest []part, why string) error {
+	last := rest[len(rest)-1]
+	pane, err := openPane(n.fsys, last.name, block)
+	if err != nil {
+		return err
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
+	known, err := last.marks(pane)
+	if err != nil {
+		return err
+	}
+	n.found.Known = max(n.found.Known, known)
+	return n.lost(rest[0].name, 0, max(n.found.Known, n.Against.LSN), why)
 }
 
 // An inspection visits all segments. The last frame found was whole or is lost; the root there is
@@ -66,17 +101,12 @@ type inspection struct {
 	damaged func(*Damage) error
 
 	found  Found
-	rooted bool      // found.Root is that of the frame found.Last
-	whole  bool      // the frame found.Last can be read
-	last   bool      // this is the last segment
-	bound  bound     // of the segment
-	gap    string    // the segment that is missing after this one; empty: none is
-	most   types.LSN // the begin of the next segment that is not foreign
-
-	beforeForeign bool // the next segment is foreign: its begin proves nothing
-	done          int64
-
-	foreign string // why the segment does not lead to the end of the journal; empty: it does
+	rooted bool   // found.Root is that of the frame found.Last
+	whole  bool   // the frame found.Last can be read
+	last   bool   // this is the last segment
+	bound  bound  // of the segment
+	gap    string // the segment that is missing after this one; empty: none is
+	done   int64
 }
 
 // lost reports that frames up to a given one cannot be read.
@@ -115,14 +145,19 @@ func (n *inspection) segment(p part, end types.LSN) error {
 	switch {
 	case err != nil:
 		return err
-	case foul && n.most < unlimited:
-		return n.lost(p.name, 0, max(f.Last, n.most-1), why)
+	case foul && end < unlimited:
+		return n.lost(p.name, 0, max(f.Last, end-1), why)
 	case foul && n.last:
 		return n.lost(p.name, 0, max(f.Last, f.Known), why)
 	case foul:
 		return n.lost(p.name, 0, f.Last, why)
 	case why != "":
 		if err := n.lost(p.name, 0, max(f.Last+1, p.first)-1, why); err != nil {
+			return err
+		}
+	}
+	if p.remade {
+		if err := n.lost(p.name, 0, f.Last, whyRemade); err != nil {
 			return err
 		}
 	}
@@ -147,12 +182,10 @@ func (n *inspection) follows(p part) (why string, foul bool, err error) {
 		return "", false, err
 	case p.whole && !ours:
 		return "it is of another journal", true, nil
-	case n.foreign != "":
-		return n.foreign, true, nil
 	case !p.whole:
 		return "its start is invalid", false, nil
 	case h.first < f.Last+1 || n.rooted && h.first == f.Last+1 && h.prev != f.Root:
-		return whyUnfit, true, nil
+		return unfit, true, nil
 	case h.epoch < f.Epoch:
 		return "its writer had been replaced by a later one", false, nil
 	case h.first > f.Last+1:
@@ -162,10 +195,10 @@ func (n *inspection) follows(p part) (why string, foul bool, err error) {
 }
 
 // frames visits the items of a segment. If its end is unknown, frames behind damage count as far
-// as they are known to be durable; so do those beyond its end, where a foreign segment begins.
+// as they are known to be durable.
 func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 	f, off, reported, hole := &n.found, int64(startItem), int64(0), false
-	for f.Last+1 < max(end, n.most) {
+	for f.Last+1 < end {
 		l, ok, err := p.next(off, p.size, 0, f.Last+1, unlimited)
 		if err != nil {
 			return err
@@ -175,15 +208,13 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 			if err != nil {
 				return err
 			}
-			if hole = !rebuilt; hole && (n.beforeForeign || end == unlimited) {
-				proved, err := n.proved(p)
-				if err != nil {
+			if hole = !rebuilt; hole && end == unlimited {
+				if end, err = n.proved(p); err != nil {
 					return err
 				}
-				n.most, end = min(n.most, proved), min(end, proved)
 			}
 		}
-		if !ok || l.lsn >= max(end, n.most) {
+		if !ok || l.lsn >= end {
 			break
 		}
 		if err := n.item(p, off, l); err != nil {
@@ -204,9 +235,6 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 			d.endsEarly(n.gap, n.last)
 		}
 		return n.lost(d.Segment, d.Offset, end-1, d.Why)
-	}
-	if f.Last >= end { // beyond it, the next segment of the journal need not go on
-		n.rooted = false
 	}
 	if n.last {
 		f.CutBytes = spent
@@ -254,12 +282,6 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 		if err := n.lost(p.name, l.off, l.lsn, "the root before the frame is lost, or it breaks the chain"); err != nil {
 			return err
 		}
-	}
-	if why := n.Proof.contradicts(l.lsn, types.Root(l.it.root)); why != "" && whole {
-		if err := n.lost(p.name, l.off, l.lsn, why); err != nil {
-			return err
-		}
-		whole = false
 	}
 	f.Last, f.Root, n.rooted, n.whole = l.lsn, types.Root(l.it.root), true, whole
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -17,16 +16,21 @@ import (
 	"macronode/core/types"
 )
 
-// A past is a data directory and the frames that were sealed in it.
+// A past is a data directory, the frames that were sealed in it, and its writers.
 type past struct {
-	d      *world.Disk
-	sealed []record.Sealed
+	d       *world.Disk
+	sealed  []record.Sealed
+	writers []types.Epoch
 }
 
-// live adds runs to a past, each of some batches, with or without an end of the last segment that proves its frames.
-func (p *past) live(r *rapid.T, salt uint64, least int) {
+// live adds runs to a past, each of some batches, with or without an end of the last segment that proves its frames. Epoch returns how far the
+// epoch of a run is from the last one.
+func (p *past) live(r *rapid.T, salt uint64, least int, epoch func() types.Epoch) {
 	for range rapid.IntRange(1, 3).Draw(r, "runs") {
-		j, _, err := journalfile.Recover(p.d, ours, nil)
+		j, _, err := journalfile.Reading{Epoch: func(last types.Epoch) (types.Epoch, error) {
+			p.writers = append(p.writers, last+epoch())
+			return last + epoch(), nil
+		}}.Recover(p.d, ours)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -40,25 +44,32 @@ func (p *past) live(r *rapid.T, salt uint64, least int) {
 	}
 }
 
-func (p *past) copied() past { return past{p.d.Copy(), slices.Clone(p.sealed)} }
+func (p *past) copied() past {
+	return past{p.d.Copy(), slices.Clone(p.sealed), slices.Clone(p.writers)}
+}
 
-// TestMixedPasts: segments of a journal, of a copy that went on otherwise and of an older copy are mixed, and some are damaged. What is
-// delivered is of one of the pasts. Up to the latest proof whose frame there is, all that is delivered or read is the journal's own. An
-// inspection and reads agree.
+// has reports whether a frame is one of the past.
+func (p *past) has(s record.Sealed) bool {
+	return int(s.LSN) <= len(p.sealed) && same(s, p.sealed[s.LSN-1])
+}
+
+// TestMixedPasts: segments of a journal are mixed with those of a copy that was started, too, and of an older copy, and some are damaged. With
+// the list of its writers, all that is delivered or read is the journal's own. Without, it is of one past, and the journal's own if a proof
+// contradicts the segments. An inspection and reads agree. A start from a snapshot of the copy goes on with no frame.
 func TestMixedPasts(t *testing.T) {
 	saw := map[string]int{}
 	rapid.Check(t, func(r *rapid.T) {
 		own := past{d: world.NewDisk()}
-		own.live(r, 1, 0)
+		own.live(r, 1, 0, func() types.Epoch { return 1 })
 		older := own.copied()
-		own.live(r, 1, 0)
+		own.live(r, 1, 0, func() types.Epoch { return 1 })
 		other := own.copied()
-		own.live(r, 1, 0)
-		other.live(r, 9, 1)
+		own.live(r, 1, 0, func() types.Epoch { return 3 })
+		other.live(r, 9, 1, func() types.Epoch { return 5 })
 		if len(own.sealed) == 0 {
 			return
 		}
-		files, isDamaged := mixture(r, own.d, other.d, older.d)
+		files, faults := mixture(r, own.d, other.d, older.d)
 		var proofs []journalfile.Proof
 		for n := range rapid.IntRange(0, 2).Draw(r, "proofs") {
 			lsn := len(own.sealed)
@@ -68,15 +79,17 @@ func TestMixedPasts(t *testing.T) {
 			last := own.sealed[lsn-1]
 			proofs = append([]journalfile.Proof{{LSN: last.LSN, Root: last.Root, Source: "a file"}}, proofs...)
 		}
-		is, wrong := shows(disk(r, files), proofs, own, other)
-		if wrong != "" && !isDamaged {
-			r.Fatalf("%s\n%s", wrong, own.describe(r, files, other))
+		m := mixed{faults: faults, own: &own, other: &other, proofs: proofs, isListed: rapid.Bool().Draw(r, "list")}
+		m.of = []*past{&own, &other}[rapid.IntRange(0, 1).Draw(r, "snapshot of")]
+		m.from = types.LSN(rapid.IntRange(0, len(m.of.sealed)).Draw(r, "snapshot"))
+		if wrong := m.shows(disk(r, files)); wrong != "" {
+			r.Fatalf("%s\n%s", wrong, own.describe(files, other))
 		}
-		for _, word := range is {
+		for _, word := range m.saw {
 			saw[word]++
 		}
 	})
-	for _, want := range []string{"proved", "not proved", "whole", "damaged"} {
+	for _, want := range []string{"listed", "not listed", "whole", "damaged", "foreign", "from a snapshot", "snapshot refused"} {
 		if saw[want] == 0 {
 			t.Errorf("never seen: %s, of %v", want, saw)
 		}
@@ -84,7 +97,7 @@ func TestMixedPasts(t *testing.T) {
 }
 
 // describe lists the segments of files, and which frames of each past they have.
-func (p *past) describe(r *rapid.T, files map[string][]byte, other past) (text string) {
+func (p *past) describe(files map[string][]byte, other past) (text string) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		text += name + ":"
 		b := files[name]
@@ -108,14 +121,18 @@ func (p *past) describe(r *rapid.T, files map[string][]byte, other past) (text s
 }
 
 // mixture takes the segments of the first disk, and then some of others in their place or behind the last, and damages some.
-func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[string][]byte, isDamaged bool) {
+func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[string][]byte, faults int) {
 	files = map[string][]byte{}
 	for _, name := range names(r, own) {
 		files[name] = read(r, own, name)
 	}
 	d := others[rapid.IntRange(0, len(others)-1).Draw(r, "of")]
 	theirs := names(r, d)
-	switch rapid.IntRange(0, 2).Draw(r, "mixed") {
+	mixed := rapid.IntRange(0, 3).Draw(r, "mixed")
+	if mixed < 3 {
+		faults++
+	}
+	switch mixed {
 	case 0: // some in a row
 		from := rapid.IntRange(0, min(len(theirs)-1, len(files))).Draw(r, "from") // without a gap behind the last
 		upto := rapid.IntRange(from, len(theirs)-1).Draw(r, "upto")
@@ -125,9 +142,14 @@ func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[stri
 	case 1: // one under another number
 		to := fmt.Sprintf("%08d.seg", rapid.IntRange(1, len(files)+1).Draw(r, "to"))
 		files[to] = read(r, d, rapid.SampledFrom(theirs).Draw(r, "segment"))
+	case 2: // all
+		clear(files)
+		for _, name := range theirs {
+			files[name] = read(r, d, name)
+		}
 	}
 	for range rapid.IntRange(0, 2).Draw(r, "damages") {
-		isDamaged = true
+		faults++
 		name := rapid.SampledFrom(slices.Sorted(maps.Keys(files))).Draw(r, "damaged")
 		text := bytes.Clone(files[name])
 		if len(text) == 0 {
@@ -149,69 +171,114 @@ func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[stri
 		}
 		files[name] = text
 	}
-	return files, isDamaged
+	return files, faults
 }
 
-// shows opens a journal, and returns whether it is proved and whole, and what is wrong with what it delivers, reads and reports.
-func shows(d *world.Disk, proofs []journalfile.Proof, own, other past) (is []string, wrong string) {
-	reading := journalfile.Reading{}
-	var err error
-	if reading.Proof, reading.Older, err = journalfile.Reached(d, proofs); err != nil {
-		return nil, err.Error()
+// mixed are the segments of two pasts in one directory, and what a start knows about them.
+type mixed struct {
+	faults     int
+	own, other *past
+	proofs     []journalfile.Proof
+	isListed   bool
+	of         *past     // of the snapshot
+	from       types.LSN // its last frame; 0: there is none
+	saw        []string
+}
+
+func (m *mixed) note(is bool, word, otherwise string) {
+	if !is {
+		word = otherwise
 	}
-	for _, p := range proofs {
-		reading.Known = p.LSN
+	m.saw = append(m.saw, word)
+}
+
+// shows opens a journal, and returns what is wrong with what it delivers, reads and reports.
+func (m *mixed) shows(d *world.Disk) (wrong string) {
+	writers, err := m.own.writers, error(nil)
+	if m.note(m.isListed, "listed", "not listed"); !m.isListed {
+		writers, err = journalfile.Writers(still{d})
+	}
+	if err != nil {
+		return err.Error()
+	}
+	segments, foreign, err := journalfile.Own(d, writers)
+	if err != nil {
+		return err.Error()
+	}
+	m.note(len(foreign) > 0, "foreign", "no foreign")
+	r := journalfile.Reading{}
+	if r.Against, err = journalfile.Contradicted(segments, m.proofs); err != nil {
+		return err.Error()
+	}
+	m.note(r.Against.LSN > 0, "contradicted", "not contradicted")
+	for _, p := range m.proofs {
+		r.Known = p.LSN
+	}
+	for _, p := range foreign {
+		if p.IsEnd {
+			r.Unsure = errors.New(p.Name)
+		}
 	}
 	lost := map[types.LSN]bool{}
-	var damage []journalfile.Damage
-	inspected, err := reading.Inspect(still{d}, func(d *journalfile.Damage) error {
-		damage = append(damage, *d)
+	inspected, err := r.Inspect(segments, func(d *journalfile.Damage) error {
 		for lsn := d.From; lsn <= d.To; lsn++ {
 			lost[lsn] = true
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, "inspected: " + err.Error()
+		return "inspected: " + err.Error()
 	}
 	var k kept
-	reading.Each = k.each
-	j, found, err := reading.Recover(d, ours)
-	if err != nil && !errors.Is(err, journalfile.ErrDamaged) {
-		return nil, "recovered: " + err.Error()
+	r.Each = k.each
+	if m.from > 0 {
+		s := m.of.sealed[m.from-1]
+		r.From = journalfile.From{LSN: s.LSN, Root: s.Root, Journal: s.Journal}
 	}
-	defer j.Close()
-	proved := int(reading.Proof.LSN)
-	isReported := slices.ContainsFunc(damage, func(d journalfile.Damage) bool { return strings.Contains(d.Why, "earlier frames perhaps too") })
-	isApart := proved > 0 && (proved > len(other.sealed) || !same(own.sealed[proved-1], other.sealed[proved-1])) // so that nothing behind it is of the other past
-	isOf := func(p past) bool {
-		return len(k.frames) <= len(p.sealed) && slices.EqualFunc(k.frames, p.sealed[:len(k.frames)], same)
-	}
-	n := len(k.frames)
-	hidden := slices.IndexFunc(k.frames, func(s record.Sealed) bool {
-		return (isApart || int(s.LSN) <= proved) && !isReported && int(s.LSN) <= len(own.sealed) && !same(s, own.sealed[s.LSN-1]) && !lost[s.LSN] // an inspection reports that nothing shows that it is of the journal
-	})
-	switch {
-	case !isOf(own) && !isOf(other):
-		return nil, fmt.Sprintf("%d frames are delivered that are of no past, proved up to %d; %v", n, proved, err)
-	case hidden >= 0:
-		return nil, fmt.Sprintf("%d frames are delivered, of them %v of another past, proved up to %d; %v; inspected %v", n, hidden+1, proved, err, damage)
-	case err == nil && n < int(reading.Known):
-		return nil, fmt.Sprintf("%d frames are delivered as all, proved up to %d", n, proved)
-	}
-	isBehindGap := false // whose frames are behind one is not known
-	for lsn := types.LSN(1); lsn <= found.Known; lsn++ {
-		isBehindGap = isBehindGap || int(lsn) > len(own.sealed) || int(lsn) > proved && lost[lsn]
-		s, err := j.Read(lsn)
-		isOwn := int(lsn) <= len(own.sealed) && same(s, own.sealed[lsn-1])
-		switch {
-		case err == nil && !isOwn && (isApart && int(lsn) > proved && !isBehindGap || int(lsn) <= proved && !isReported || int(lsn) > len(other.sealed) || !same(s, other.sealed[lsn-1])):
-			return nil, fmt.Sprintf("reading %v: another frame, proved up to %d; inspected %v", lsn, proved, damage)
-		case err == nil == lost[lsn] && lsn <= inspected.Known:
-			return nil, fmt.Sprintf("reading %v: %v; inspected %v", lsn, err, damage)
-		case err != nil && !errors.Is(err, journalfile.ErrDamaged) && !errors.Is(err, journalfile.ErrGone):
-			return nil, fmt.Sprintf("reading %v: %v", lsn, err)
+	j, found, err := r.Recover(segments, ours)
+	if m.from > 0 {
+		isApart := errors.Is(err, journalfile.ErrApart)
+		if m.note(isApart, "snapshot refused", "from a snapshot"); isApart {
+			k.frames, r.From = nil, journalfile.From{}
+			j, found, err = r.Recover(segments, ours)
+		} else if m.isListed && !m.own.has(m.of.sealed[m.from-1]) {
+			return fmt.Sprintf("a start from frame %v of a copy, %v", m.from, err)
 		}
 	}
-	return []string{map[bool]string{true: "whole", false: "damaged"}[err == nil], map[bool]string{true: "not proved", false: "proved"}[proved == 0]}, ""
+	if err != nil && !errors.Is(err, journalfile.ErrDamaged) {
+		return "recovered: " + err.Error()
+	}
+	defer j.Close()
+	m.note(err == nil, "whole", "damaged")
+	if err == nil && found.Last < r.Known {
+		return fmt.Sprintf("all is delivered, up to %v of %v", found.Last, r.Known)
+	}
+	shown := slices.Clone(k.frames)
+	for lsn := types.LSN(1); lsn <= found.Known; lsn++ {
+		s, err := j.Read(lsn)
+		switch {
+		case err == nil == lost[lsn] && lsn <= inspected.Known && m.faults < 2: // where several starts are damaged, it may be unknown of which journal a frame is
+			return fmt.Sprintf("reading %v: %v, inspected as lost %v", lsn, err, lost)
+		case err == nil:
+			shown = append(shown, s)
+		case !errors.Is(err, journalfile.ErrDamaged) && !errors.Is(err, journalfile.ErrGone):
+			return fmt.Sprintf("reading %v: %v", lsn, err)
+		}
+	}
+	if r.From.LSN > 0 {
+		shown = append(shown, m.of.sealed[r.From.LSN-1])
+	}
+	isOf := func(p *past) bool {
+		return !slices.ContainsFunc(shown, func(s record.Sealed) bool { return !p.has(s) })
+	}
+	switch {
+	case isOf(m.own):
+	case m.isListed:
+		return fmt.Sprintf("frames of another past are shown, %v", err)
+	case r.Against.LSN > 0:
+		return fmt.Sprintf("frames of another past are shown, although %+v, %v", r.Against, err)
+	case !isOf(m.other):
+		return fmt.Sprintf("frames of two pasts are shown, %v", err)
+	}
+	return ""
 }

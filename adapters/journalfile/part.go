@@ -18,7 +18,8 @@ type part struct {
 	name   string
 	size   int64
 	start  start
-	whole  bool      // the start is valid
+	whole  bool      // the start is valid, or rebuilt
+	remade bool      // the start is rebuilt
 	first  types.LSN // its first frame, from the start or from what follows it; else 0
 }
 
@@ -81,7 +82,10 @@ func (p *part) survey(fsys fs.FS) error {
 		return err
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
-	return p.look(pane)
+	if err := p.look(pane); err != nil {
+		return err
+	}
+	return p.remake(fsys, pane)
 }
 
 func (p *part) look(pane *pane) error {
@@ -107,26 +111,6 @@ func (p *part) look(pane *pane) error {
 		p.first = it.batch().first
 	}
 	return err
-}
-
-// added returns the first frame that the writer of a segment has added: a recovery begins a segment with frames of the one before.
-func (p part) added() types.LSN { return max(p.first, p.start.known+1) }
-
-// before returns the root before the first frame of a segment; false if it is damaged.
-func (p part) before(fsys fs.FS) (prev types.Root, isKnown bool, err error) {
-	if p.whole {
-		return p.start.prev, true, nil
-	}
-	pane, err := openPane(fsys, p.name, sparse)
-	if err != nil {
-		return prev, false, unlessGone(err)
-	}
-	defer pane.file.Close() //nolint:errcheck // it was only read
-	l, err := pane.land(startItem+batchItem, frameMagic, p.first, p.first+1)
-	if err != nil || l.it.size == 0 {
-		return prev, false, err
-	}
-	return pane.before(l.off, l.it)
 }
 
 // continues reports whether a segment is of a journal, or begins with a restore of it.

@@ -75,7 +75,10 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	if lsn == 0 || lsn > max(durable, j.knownDurable) {
 		return record.Sealed{}, ErrGone
 	}
-	places, next, err := j.places(lsn)
+	if why := j.against.hides(lsn); why != "" {
+		return record.Sealed{}, &Damage{segmentName(j.table.oldest()), 0, lsn, lsn, why}
+	}
+	places, err := j.places(lsn)
 	if err != nil {
 		return record.Sealed{}, err
 	}
@@ -83,21 +86,13 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	for _, p := range places {
 		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.knownDurable
 		if p.whose == 0 {
-			if p.whose, err = j.lineage().owner(p.at); err != nil {
+			if p.whose, err = j.owner(p.at); err != nil {
 				return record.Sealed{}, err
 			}
 		}
 		if p.whose == 0 {
 			lost = &Damage{segmentName(p.number), 0, lsn, lsn, "its start is damaged: its journal is unknown"}
 			continue
-		}
-		ours, err := j.owns(p.at, p.whose)
-		if err != nil {
-			return record.Sealed{}, err
-		}
-		if !ours {
-			j.table.disown(p.at)
-			return j.find(lsn, back) // perhaps another one begins at or before it
 		}
 		s, err := j.read(p, lsn)
 		if len(s.Body) > 0 && err != nil && j.follows(&s, back) {
@@ -108,34 +103,7 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 		}
 		lost = err
 	}
-	if isForeign, err := j.hide(next); isForeign || err != nil {
-		if err != nil {
-			return record.Sealed{}, err
-		}
-		return j.find(lsn, back) // perhaps one behind it begins at or before it
-	}
-	if number := j.table.hidden(lsn); number > 0 {
-		lost = &Damage{segmentName(number), 0, lsn, lsn, "it is of another journal, or " + whyApart}
-	}
 	return record.Sealed{}, lost
-}
-
-// hide hides the n-th segment if it is not of the journal.
-func (j *Journal) hide(n int) (isForeign bool, err error) {
-	at, exists, err := j.known(n)
-	if err != nil || !exists {
-		return false, err
-	}
-	if at.whose == 0 {
-		if at.whose, err = j.lineage().owner(n); err != nil || at.whose == 0 {
-			return false, err
-		}
-	}
-	ours, err := j.owns(n, at.whose)
-	if err == nil && !ours {
-		j.table.disown(n)
-	}
-	return !ours, err
 }
 
 // follows finds the root before a frame in the previous segment if its own start is damaged: the

@@ -17,45 +17,23 @@ type From struct {
 	Journal types.JournalID
 }
 
-// A Proof is the root after a durable frame, as a file outside of the segments has it. The zero value is none.
-type Proof struct {
-	LSN    types.LSN
-	Root   types.Root
-	Source string // the file
-}
-
-// contradicts returns why a frame is not the right one; empty if nothing says so.
-func (p Proof) contradicts(lsn types.LSN, root types.Root) string {
-	if p.LSN != lsn || p.Root == root || p.LSN == 0 {
-		return ""
-	}
-	return p.contradiction()
-}
-
-// IsAgainst reports whether err is the damage that frames contradict p.
-func (p Proof) IsAgainst(err error) bool {
-	d, ok := errors.AsType[*Damage](err)
-	return ok && p.LSN > 0 && d.Why == p.contradiction()
-}
-
-func (p Proof) contradiction() string {
-	return p.Source + " has another root for frame " + p.LSN.String() + ": the segments are of a copy of the journal that went on otherwise, earlier frames perhaps too, or " + p.Source + " is"
-}
-
 // A Reading is the range of a journal to read, and its callbacks. The zero value reads all.
 // Segments before From are not opened.
 type Reading struct {
 	From     From
-	Known    types.LSN // all frames up to this one are known to be durable from elsewhere
-	Evidence types.LSN // frames up to this one were durable; unlike with Known, it is no damage if they are missing
-	Proof    Proof     // see Reached; segments that contradict it are damaged
-	Older    []Proof
-	owned    bool                        // all segments of the range are known to be of the journal
+	Known    types.LSN                   // all frames up to this one are known to be durable from elsewhere
+	Evidence types.LSN                   // frames up to this one were durable; unlike with Known, it is no damage if they are missing
+	Against  Contradiction               // see Contradicted; what is behind its last confirmed frame is damage
 	Unsure   error                       // why it is unknown whether durable frames are missing at the end; Recover reports damage then
 	Upto     types.LSN                   // the last frame to read, which is durable; 0: the end of the journal
 	Each     func([]record.Sealed) error // gets the valid frames in order, in slices that it may keep
 	Repaired func(*Damage)               // gets each damaged place that costs no frame
 	Progress func(Progress)
+	Began    func(types.Epoch) // gets the epoch of each segment that is read
+
+	// Epoch, if not nil, returns the epoch of a new writer, which is higher than the last one, and records it before the writer begins. Without
+	// it, the next number is taken, and nothing recorded.
+	Epoch func(last types.Epoch) (types.Epoch, error)
 }
 
 // Scan reads and changes nothing. Damage ends it, with what was found before. It may run beside a
@@ -92,9 +70,11 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 	f := &s.found
 	f.Last, f.Root, f.Journal, f.Epoch, s.on = from.LSN, from.Root, from.Journal, h.epoch, true
 	ours, err := p.continues(s.fsys, from.Journal)
-	switch {
+	switch why := s.Against.hides(from.LSN); {
 	case err != nil:
 		return 0, err
+	case why != "":
+		return 0, fmt.Errorf("%w: %s", ErrApart, why)
 	case !ours || h.journal != from.Journal && h.first != from.LSN+1:
 		return 0, fmt.Errorf("%w: %s is of another journal", ErrApart, p.name)
 	case h.first == from.LSN+1 && h.prev != from.Root:
@@ -115,6 +95,7 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 		return 0, fmt.Errorf("%w: %s does not have that frame %v", ErrApart, p.name, from.LSN)
 	}
 	s.number, s.open, f.Epoch = p.number, in, in.epoch
+	s.began(h.epoch)
 	s.prove(max(h.known, in.known))
 	s.table.begin(p)
 	return off, nil
@@ -124,7 +105,7 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 // offset; 0 if the frame is missing. The frame and what precedes it are not checked against the
 // chain.
 func (p *pane) behind(first, lsn types.LSN, b bound) (left batch, root types.Root, off int64, err error) {
-	at, err := p.seekLate(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
+	at, err := p.seek(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
 	if err != nil {
 		return left, root, 0, err
 	}

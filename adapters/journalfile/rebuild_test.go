@@ -87,7 +87,9 @@ func TestRebuildNeverTakesStaleFrame(t *testing.T) {
 		later[10], later[edit] = later[10]^1, later[edit]^1
 		d := disk(t, map[string][]byte{first: stale, "00000002.seg": later})
 		found, err := journalfile.Reading{Known: 2, Evidence: 2}.Scan(d)
-		if !errors.Is(err, journalfile.ErrDamaged) || found.Last != 1 || found.Repaired != 0 {
+		switch isRebuilt := edit < startSize; { // the start, not the header
+		case isRebuilt && (err != nil || found.Root != f.prev || found.Repaired != 1),
+			!isRebuilt && (!errors.Is(err, journalfile.ErrDamaged) || found.Last != 1 || found.Repaired != 0):
 			t.Fatalf("byte %d: found %+v, %v", edit, found, err)
 		}
 	}

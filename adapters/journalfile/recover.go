@@ -25,7 +25,7 @@ func Recover(fsys fs.FS, fresh types.JournalID, each func([]record.Sealed) error
 // whole frames before and behind the damage. With ErrApart, the journal does not continue from
 // the start of the reading, and the disk is unchanged too.
 func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, error) {
-	j := &Journal{fs: fsys, Roll: types.MaxSegment, proof: r.Proof, older: r.Older}
+	j := &Journal{fs: fsys, Roll: types.MaxSegment, against: r.Against}
 	r.Upto = 0
 	s := scan{Reading: r, fsys: fsys, table: &j.table}
 	if err := fsys.SyncDir(); err != nil { // the names read below are durable: a later name never survives without them
@@ -58,6 +58,11 @@ func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, er
 	for _, name := range leftovers {
 		if err := fsys.Remove(name); err != nil {
 			return nil, s.found, failing(event.WriteFailed, "remove "+name, err)
+		}
+	}
+	if r.Epoch != nil {
+		if j.epoch, err = r.Epoch(s.found.Epoch); err != nil {
+			return nil, s.found, failing(event.WriteFailed, "record the epoch", err)
 		}
 	}
 	if err := j.begin(s.tail); err != nil {

@@ -11,7 +11,7 @@ import (
 	"macronode/core/types"
 )
 
-// A patch has the bytes of a damaged frame that a segment repeats.
+// A patch has the bytes of a damaged start that is rebuilt, or of a damaged frame that a segment repeats.
 type patch struct {
 	off  int64
 	text []byte
@@ -37,14 +37,14 @@ func (p *pane) isPatched(off int64) bool {
 	return is
 }
 
-// openRepaired opens a segment. A recovery begins a segment with the frames of the one before that are not proved durable. A damaged
+// openRepaired opens a segment. A damaged start is rebuilt, if all of it is known from elsewhere. A recovery begins a segment with the frames of the one before that are not proved durable. A damaged
 // one of these is read from the segment before.
 func openRepaired(fsys fs.FS, number uint32, block int64) (*pane, error) {
 	p, err := openPane(fsys, segmentName(number), startItem)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.patch(fsys, number); err != nil {
+	if err := errors.Join(p.patchStart(fsys, number), p.patch(fsys, number)); err != nil {
 		return nil, errors.Join(err, p.file.Close())
 	}
 	p.block = block
@@ -99,8 +99,18 @@ func (p *pane) patch(fsys fs.FS, number uint32) error {
 		off, root = off+it.size, types.Root(it.root)
 	}
 	if len(all) > 0 {
-		p.patches, p.buf = all, nil
+		p.patches, p.buf = append(p.patches, all...), nil
 	}
+	return nil
+}
+
+// patchStart rebuilds the start of a segment.
+func (p *pane) patchStart(fsys fs.FS, number uint32) error {
+	at := part{number: number, name: p.name}
+	if err := errors.Join(at.look(p), at.remake(fsys, p)); err != nil || !at.remade {
+		return err
+	}
+	p.patches, p.buf = append(p.patches, patch{0, at.start.put(nil)}), nil
 	return nil
 }
 

@@ -2,7 +2,6 @@ package journalfile
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"macronode/adapters/fs"
@@ -70,8 +69,6 @@ type scan struct {
 	passed int64           // bytes visited
 	last   bool            // the segment is the last one
 	gap    string          // the segment that is missing after it; empty: none is
-	other  string          // why it is of another past; empty: it is not, as far as can be seen
-	most   types.LSN       // the begin of the next segment that is not
 	on     bool            // something was read, or its position found: the next item must follow
 
 	scratch []byte
@@ -83,7 +80,7 @@ func (s *scan) run() (leftovers []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto, s.Proof.LSN)
+	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto, s.Against.LSN)
 	s.found.Missing, s.found.FirstMissing = lacking(row)
 	if len(row) == 0 && s.From.LSN == 0 && s.found.Known > 0 {
 		s.found.Damaged = true
@@ -101,85 +98,38 @@ func (s *scan) run() (leftovers []string, err error) {
 			return nil, err
 		}
 	}
-	var others []string
-	if !s.owned {
-		if others, err = foreign(s.fsys, s.wanted(row[at:]), s.Proof, s.Older); err != nil {
-			return nil, err
-		}
-		acceptUnproven(others)
-	}
-	if isOther(others, 0) && others[0] != s.Proof.contradiction() {
-		switch is, err := s.beginsForeign(row, at, off); {
-		case err != nil: // a failed read is no reason to begin earlier
-			return nil, err
-		case is:
-			return nil, fmt.Errorf("%w: %s is not read: %s", ErrApart, row[at].name, others[0])
-		}
-	}
 	for n := at; n < len(row) && !s.over(); n++ {
-		end := ends(row, n)
-		s.last, s.gap, s.other, s.most = n == len(row)-1, gap(row, n), "", end
-		if off == 0 && isOther(others, n-at) {
-			s.other = others[n-at]
-		}
-		for m := n + 1; m < len(row) && isOther(others, m-at); m++ {
-			s.most = max(s.most, ends(row, m))
-		}
-		if err := s.segment(row[n], off, end); err != nil {
+		s.last, s.gap = n == len(row)-1, gap(row, n)
+		if err := s.segment(row[n], off, ends(row, n)); err != nil {
 			if s.found.Damaged = errors.Is(err, ErrDamaged); s.found.Damaged {
-				err = errors.Join(err, s.surveyBehindDamage(row[n:], isOther(others, len(row)-1-at)))
+				err = errors.Join(err, s.surveyBehindDamage(row[n:]))
 			}
 			return nil, err
 		}
 		s.done, off = s.done+row[n].size, 0
 	}
-	s.table.own()
 	return leftovers, nil
-}
-
-// beginsForeign reports whether From is a frame of another past, if the segment behind it is: a copy's snapshot fits to the copy's segments.
-func (s *scan) beginsForeign(row []part, at int, off int64) (bool, error) {
-	if s.From.LSN == 0 || off > 0 || at == 0 {
-		return off > 0, nil
-	}
-	is, err := Proof{LSN: s.From.LSN, Root: s.From.Root}.of(s.fsys, row[at-1], row[at])
-	return is == apart, err
-}
-
-// acceptUnproven takes the segments for ours that only lead to one that is not, if none before them is proved: what they begin with may be right.
-func acceptUnproven(others []string) {
-	for n := 0; n < len(others) && others[n] == Unproven; n++ {
-		others[n] = ""
-	}
-}
-
-// isOther reports whether the n-th segment is of another past.
-func isOther(others []string, n int) bool { return n < len(others) && others[n] != "" }
-
-// wanted returns the segments that are read, and the one behind them.
-func (s *scan) wanted(row []part) []part {
-	for n := 1; s.Upto > 0 && n < len(row); n++ {
-		if row[n].first > s.Upto {
-			return row[:n+1]
-		}
-	}
-	return row
 }
 
 // over reports whether all wanted frames were read.
 func (s *scan) over() bool { return s.Upto > 0 && s.found.Last >= s.Upto }
 
-// ends returns the first frame of the segment after the n-th.
+// ends returns the first frame of the segment after the n-th. One that begins earlier is in the wrong place.
 func ends(row []part, n int) types.LSN {
-	if n+1 < len(row) && row[n+1].whole {
-		return row[n+1].start.first
+	for _, next := range row[n+1:] {
+		if !next.whole {
+			break
+		}
+		if next.start.first >= row[n].first {
+			return next.start.first
+		}
 	}
 	return unlimited
 }
 
 // surveyBehindDamage visits the segments behind damage, beginning with the damaged one: for what they prove
-// durable, and so that they can be read. isStray reports that the last one is not of the journal.
-func (s *scan) surveyBehindDamage(rest []part, isStray bool) error {
+// durable, and so that they can be read.
+func (s *scan) surveyBehindDamage(rest []part) error {
 	for _, p := range rest {
 		if p.whole {
 			s.found.Known = max(s.found.Known, p.start.known)
@@ -188,9 +138,6 @@ func (s *scan) surveyBehindDamage(rest []part, isStray bool) error {
 			s.found.Journal, s.on = p.start.journal, true
 		}
 	}
-	if isStray && len(rest) > 1 {
-		rest, isStray = rest[:len(rest)-1], false
-	}
 	last := rest[len(rest)-1]
 	pane, err := openPane(s.fsys, last.name, block)
 	if err != nil {
@@ -198,15 +145,8 @@ func (s *scan) surveyBehindDamage(rest []part, isStray bool) error {
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
 	known, err := last.marks(pane)
-	if !isStray {
-		s.found.Known = max(s.found.Known, known)
-	}
-	isAnother := (s.other == "" || s.other == whyUnfit) && rest[0].whole && rest[0].start.first <= s.found.Last+1 // else its lineage decides
-	if isAnother && rest[0].start.first == s.found.Last+1 {                                                       // or the segment before it does: those after it show which
-		is, bad := s.Proof.of(s.fsys, rest[0], part{})
-		err, isAnother = errors.Join(err, bad), len(rest) == 1 && is != linked
-	}
-	if s.table.size() > 0 && s.table.newest() == rest[0].number || isAnother {
+	s.found.Known = max(s.found.Known, known)
+	if p := rest[0]; s.table.size() > 0 && s.table.newest() == p.number || p.whole && p.start.first <= s.found.Last+1 {
 		rest = rest[1:] // it is present, or belongs to another history
 	}
 	s.table.list(rest)
@@ -225,10 +165,6 @@ func (s *scan) segment(p part, off int64, end types.LSN) error {
 	if why != "" {
 		upto := s.found.Last + 1
 		switch {
-		case why == s.other && end == unlimited:
-			upto = max(upto, s.found.Known)
-		case why == s.other:
-			upto = max(upto, end-1)
 		case p.whole && p.start.first > upto:
 			upto = p.start.first - 1
 		case !p.whole && s.last:
@@ -250,15 +186,12 @@ func (s *scan) frames(p part, off int64, end types.LSN) error {
 		return err
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
-	for s.found.Last+1 < s.most && !s.over() {
+	for s.found.Last+1 < end && !s.over() {
 		it, err := pane.item(off)
 		if err != nil {
 			return err
 		}
 		why := s.take(it, off)
-		if why != "" && s.found.Last+1 >= end { // the next segment, which begins here, is of another past
-			break
-		}
 		if why != "" && it.size == 0 && s.open.count == 0 {
 			switch rebuilt, err := s.rebuild(pane, off, end); {
 			case err != nil:
@@ -327,26 +260,35 @@ func (s *scan) begin(p part) (why string, err error) {
 		return "", err
 	}
 	switch {
-	case p.whole && !ours && h.first == f.Last+1 && h.prev == f.Root:
-		return "it is of another journal", nil
-	case s.other != "":
-		return s.other, nil
 	case !p.whole:
 		return "its start is invalid", nil
 	case h.first > f.Last+1:
 		return missing, nil
 	case h.first < f.Last+1 || h.prev != f.Root:
-		return whyUnfit, nil
+		return unfit, nil
+	case !ours:
+		return "it is of another journal", nil
 	case h.known+1 < h.first:
 		return "it began before its predecessor was durable", nil
 	case h.epoch < f.Epoch:
 		return "its writer had been replaced by a later one", nil
 	}
 	f.Journal, f.Epoch, s.on = h.journal, h.epoch, true
+	s.began(h.epoch)
 	s.prove(h.known)
 	s.number = p.number
 	s.table.begin(p)
+	if p.remade {
+		s.repaired(p.name, 0, h.first, whyRemade)
+	}
 	return "", nil
+}
+
+// began passes the epoch of a segment that is read to the caller.
+func (s *scan) began(e types.Epoch) {
+	if s.Began != nil {
+		s.Began(e)
+	}
 }
 
 // prove records that all frames ≤ known were durable.
@@ -396,7 +338,7 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 	if f.Root, s.scratch = digest.Chain(s.scratch, f.Prev, f.Body); f.Root != types.Root(it.root) {
 		return "a frame that breaks the chain"
 	}
-	if why := s.Proof.contradicts(f.LSN, f.Root); why != "" {
+	if why := s.Against.hides(f.LSN); why != "" {
 		return why
 	}
 	s.open.count, s.open.bytes = s.open.count-1, s.open.bytes-uint32(it.size)

@@ -111,15 +111,6 @@ func (p *pane) seek(s seeking) (landing, error) {
 	return at, nil
 }
 
-// seekLate is seek of what is mostly near the end of a segment.
-func (p *pane) seekLate(s seeking) (landing, error) {
-	near, ok, err := p.next(max(s.lo, p.size-2*sparse), p.size, s.only, s.first, s.lsn+1)
-	if err == nil && !ok {
-		return p.seek(s)
-	}
-	return near, err
-}
-
 // before returns the root before the frame at off. It precedes the checksum of the item before, a
 // frame or the segment's start, perhaps with a batch header in between. That the frame follows
 // from the root proves it, even if that item is damaged.

@@ -23,7 +23,6 @@ type table struct {
 	segments []shelved
 	spots    int // of all segments
 	bare     int // segments before this one have no spots
-	sound    bool
 }
 
 // shelved is a segment as readers know it. If two begin with the same frame, the later one has
@@ -33,10 +32,7 @@ type shelved struct {
 	looked bool            // its start was read
 	foul   bool            // missing or of another journal
 	first  types.LSN       // 0: unknown
-	parted types.LSN       // its first frame, if it is not of the journal
 	whose  types.JournalID // 0: its start is damaged, and its first frame does not name it
-	owned  bool            // ours is known
-	ours   bool            // see owns
 	inside bool            // whose is 0, and the first frame is whole: the journal is that of the segment before
 	spots  []spot
 }
@@ -82,59 +78,11 @@ func (t *table) list(row []part) {
 func (t *table) begin(p part) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.segments = append(t.segments, shelved{number: p.number, looked: true, first: p.start.first, whose: p.start.journal, owned: t.sound, ours: t.sound})
+	t.segments = append(t.segments, shelved{number: p.number, looked: true, first: p.start.first, whose: p.start.journal})
 	for t.spots > most && t.bare < len(t.segments)-1 {
 		old := &t.segments[t.bare]
 		t.spots, t.bare, old.spots = t.spots-len(old.spots), t.bare+1, nil
 	}
-}
-
-// own notes that the segments which were read continue one another up to the end, and that what begins from now on continues them.
-func (t *table) own() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for n := range t.segments {
-		if s := &t.segments[n]; s.looked {
-			s.owned, s.ours = true, true
-		}
-	}
-	t.sound = true
-}
-
-// owns reports whether the segments that have the frames from one on are known to be of the journal: those that the start has read, and the newer ones.
-func (t *table) owns(from types.LSN) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for n := len(t.segments) - 1; n >= 0; n-- {
-		s := &t.segments[n]
-		if !s.owned || !s.ours {
-			return false
-		}
-		if s.first > 0 && s.first <= from {
-			return true
-		}
-	}
-	return false
-}
-
-// disown hides a segment that is not of the journal.
-func (t *table) disown(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := &t.segments[n]
-	s.foul, s.parted, s.first = true, s.first, 0
-}
-
-// hidden returns the hidden segment that seemed to have a frame; 0: there is none.
-func (t *table) hidden(lsn types.LSN) (number uint32) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	for _, s := range t.segments {
-		if s.parted > 0 && s.parted <= lsn {
-			number = s.number
-		}
-	}
-	return number
 }
 
 // note gets every frame in order, and stores few. Only the writing goroutine calls it, so it
@@ -150,11 +98,11 @@ func (t *table) note(lsn types.LSN, off int64) {
 }
 
 // places returns the segments that may have a frame, the likeliest first: segments with an
-// unknown first frame, and the last one that begins before the frame. Next is the first one behind them.
-func (j *Journal) places(lsn types.LSN) (all []place, next int, err error) {
+// unknown first frame, and the last one that begins before the frame.
+func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 	at, next, err := j.around(lsn)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	j.table.mu.RLock()
 	defer j.table.mu.RUnlock()
@@ -171,7 +119,7 @@ func (j *Journal) places(lsn types.LSN) (all []place, next int, err error) {
 		}
 		all = append(all, p)
 	}
-	return all, next, nil
+	return all, nil
 }
 
 // around returns the last segment that is known to begin at or before a frame, -1 for none, and
@@ -232,4 +180,56 @@ func (j *Journal) first(n int) (types.LSN, error) {
 	t.segments[n].looked, t.segments[n].foul, t.segments[n].first = true, s.foul, p.first
 	t.segments[n].whose, t.segments[n].inside = whose, inside
 	return p.first, nil
+}
+
+// owner returns the journal of a segment whose start is damaged, and whose first frame does not name it: that of the segments
+// around it, if they agree or a whole first frame shows that none begins there; 0: unknown.
+func (j *Journal) owner(n int) (types.JournalID, error) {
+	before, _, err := j.nearest(n, -1)
+	if err != nil {
+		return 0, err
+	}
+	after, next, err := j.nearest(n, 1)
+	if err != nil {
+		return 0, err
+	}
+	j.table.mu.RLock()
+	inside := j.table.segments[n].inside
+	j.table.mu.RUnlock()
+	switch {
+	case before == after, before != 0 && inside:
+		return before, nil
+	case before != 0:
+		return 0, nil
+	}
+	if next.whole {
+		if restored, err := next.reborn(j.fs); restored || err != nil {
+			return 0, err
+		}
+	}
+	return after, nil
+}
+
+// nearest returns the journal of the nearest segment before (step -1) or after (1) the n-th that has one, and that segment. Behind
+// the last one, it is the journal that is open; before the first one, none.
+func (j *Journal) nearest(n, step int) (whose types.JournalID, p part, err error) {
+	for n += step; n >= 0; n += step {
+		j.table.mu.RLock()
+		end := n == len(j.table.segments)
+		j.table.mu.RUnlock()
+		if end {
+			return j.id, part{}, nil
+		}
+		if _, err := j.first(n); err != nil {
+			return 0, p, err
+		}
+		j.table.mu.RLock()
+		s := j.table.segments[n]
+		j.table.mu.RUnlock()
+		if s.whose != 0 {
+			p.name = segmentName(s.number)
+			return s.whose, p, p.survey(j.fs)
+		}
+	}
+	return 0, p, nil
 }

@@ -74,7 +74,7 @@ type Result struct {
 func (s Start) Recover(heads []snapshot.Head) (Result, error) {
 	var err error
 	proofs := Proofs(s.Proofs, heads)
-	if s.Reading.Proof, s.Reading.Older, err = journalfile.Reached(s.Segments, proofs); err != nil {
+	if s.Reading.Against, err = journalfile.Contradicted(s.Segments, proofs); err != nil {
 		return Result{}, err
 	}
 	for _, p := range proofs {

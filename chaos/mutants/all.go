@@ -150,7 +150,7 @@ func disk() []Mutant {
 		one("frame checksum is not checked", "CRC32C", dir+"format.go", "if crc32.Checksum(buf[:end], castagnoli()) != u32(buf[end:]) {", "if false {", "./adapters/journalfile TestBitFlips$", "./adapters/journalfile TestDamagedByteLosesOneFrame$"),
 		one("frame root is not checked", "J1", dir+"scan.go", "f.Root != types.Root(it.root) {", "false {", "./adapters/journalfile TestForgedItemsAreRejected$", "./adapters/journalfile TestForeignFrameIsNotDelivered$"),
 		one("damage before the durable end is cut as a tail", "damage before the durable end is reported", dir+"scan.go", "if upto > last {", "if false {", journal, sim),
-		one("segment read past its end", "a segment ends where its successor begins", dir+"scan.go", "for s.found.Last+1 < s.most && !s.over() {", "for !s.over() {", journal, sim),
+		one("segment read past its end", "a segment ends where its successor begins", dir+"scan.go", "for s.found.Last+1 < end && !s.over() {", "for !s.over() {", journal, sim),
 		one("journal accepts writes after a failed sync", "fsyncgate: a failed journal rejects writes", dir+"journal.go", "\tj.failed = err\n\treturn err\n", "\treturn err\n", journal, sim),
 	}
 }

@@ -87,6 +87,7 @@ var Layers = []Layer{
 	adapter("readmodel", "core/accounting", "core/digest", "core/export", "core/flow", "core/plane", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/accounting", "core/digest", "core/record", "core/storage").modules("github.com/cockroachdb/pebble/v2"),
 	adapter("durable", "adapters/fs"),
+	adapter("epochs", "adapters/fs"),
 	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),
 	adapter("loop", "core/record"),
 	adapter("hostclock").modules("golang.org/x/sys"),

@@ -139,11 +139,10 @@ func TestOlderDataDirectoryIsNotContinued(t *testing.T) {
 func TestUnmountedArchiveGetsNoSegments(t *testing.T) {
 	t.Parallel()
 	dir, kept := partlyArchived(t)
-	live := filepath.Join(dir, "journal")
-	s, err := datadir.OpenSegments(kept, fs.Dir(live))
+	s, err := datadir.OpenSegments(fs.Dir(dir), kept)
 	testkit.Must(t, err)
 	testkit.Must(t, s.CheckArchive(fs.Dir(dir)))
-	other, err := datadir.OpenSegments(t.TempDir(), fs.Dir(live))
+	other, err := datadir.OpenSegments(fs.Dir(dir), t.TempDir())
 	testkit.Must(t, err)
 	if err := other.CheckArchive(fs.Dir(dir)); !errors.Is(err, journalfile.ErrNotMounted) || !strings.Contains(err.Error(), "00000001.seg in "+other.Path+": mount its disk") {
 		t.Errorf("another directory: %v", err)
@@ -161,7 +160,7 @@ func TestSegmentsOfAnotherJournal(t *testing.T) {
 	dir, kept := partlyArchived(t)
 	_, theirs := partlyArchived(t)
 	archived := "journal.archive=" + theirs
-	read, err := datadir.OpenSegments(theirs, fs.Dir(filepath.Join(dir, "journal")))
+	read, err := datadir.OpenSegments(fs.Dir(dir), theirs)
 	testkit.Must(t, err)
 	all, err := read.List()
 	testkit.Must(t, err)

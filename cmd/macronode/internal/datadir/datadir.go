@@ -2,12 +2,7 @@
 // frames known to be durable.
 package datadir
 
-import (
-	"crypto/rand"
-	"encoding/binary"
-
-	"macronode/core/types"
-)
+import "macronode/core/types"
 
 // The directories in a data directory.
 const (
@@ -22,8 +17,4 @@ const (
 const ObjectBatch = 4096
 
 // NewJournalID returns a random id for a new journal.
-func NewJournalID() types.JournalID {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // crypto/rand never fails; it ends the process
-	return types.JournalID(binary.LittleEndian.Uint64(b[:]))
-}
+func NewJournalID() types.JournalID { return types.JournalID(Random64()) }

@@ -20,7 +20,7 @@ type Evidence struct {
 	Index  types.LSN           // the last frame that the index contains
 	NoMark bool                // there are segments and no mark: durable frames may be missing at the end without evidence
 	Proofs []journalfile.Proof // of the mark of durable frames and of the index
-	Unsure error               // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd
+	Unsure error               // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd, or ErrOtherEnd
 }
 
 // Note adds a frame that a source records.
@@ -40,6 +40,9 @@ func ReadEvidence(data string, journal Segments, unreadable func(error)) (e Evid
 	noEnd := journal.CheckEnd()
 	if noEnd != nil && !errors.Is(noEnd, ErrNoEnd) {
 		return e, noEnd
+	}
+	if noEnd == nil {
+		noEnd = journal.checkOthers()
 	}
 	id, err := journalfile.ID(journal)
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"macronode/adapters/archive"
+	"macronode/adapters/epochs"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 )
@@ -20,6 +22,10 @@ type Segments struct {
 	Archive *archive.Archive // nil: none is configured
 	Path    string           // of the archive
 	Foreign error            // the archive has segments of another journal: it is not read
+
+	Others  []journalfile.Foreign // of Live and the archive, that are not of the journal: FS does not have them
+	Writers epochs.List           // of the journal
+	NoList  error                 // why Writers is made from the segments that follow one another; nil: it was recorded, or there are none
 }
 
 // String returns the directory of the segments that are not archived.
@@ -83,9 +89,17 @@ func (s Segments) IsLost() (bool, error) {
 	return isEmpty, err
 }
 
-// OpenSegments opens the segments of a directory and those in an archive. If archived is empty, there is no archive. Its error is
-// journalfile.ErrOther if the directory has segments of two journals: they would be read as one.
-func OpenSegments(archived string, segments fs.Dir) (d Segments, err error) {
+// OpenSegments opens the segments of a data directory or a backup, and those in an archive. If archived is empty, there is no archive. Its error
+// is journalfile.ErrOther if the directory has segments of two journals: they would be read as one.
+func OpenSegments(data fs.Dir, archived string) (d Segments, err error) {
+	if d, err = OpenFiles(fs.Dir(filepath.Join(string(data), Journal)), archived); err != nil {
+		return d, err
+	}
+	return d, d.own(data)
+}
+
+// OpenFiles opens the files of all segments, also of those that are not of the journal.
+func OpenFiles(segments fs.Dir, archived string) (d Segments, err error) {
 	d = Segments{FS: segments, Live: segments, Path: archived}
 	if err := journalfile.CheckOne(segments); errors.Is(err, journalfile.ErrOther) {
 		return d, fmt.Errorf("%w in %s: move the one away that does not belong there, and bring the right one back", err, segments)

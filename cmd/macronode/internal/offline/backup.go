@@ -55,6 +55,8 @@ func incomplete(known *datadir.Evidence, lacks bool) error {
 	switch {
 	case errors.Is(known.Unsure, datadir.ErrNoEnd):
 		return fmt.Errorf("the backup lacks durable frames: %w; see macronode verify", known.Unsure)
+	case errors.Is(known.Unsure, datadir.ErrOtherEnd):
+		return fmt.Errorf("the backup may lack frames: %w; see macronode verify", known.Unsure)
 	case known.Unsure != nil:
 		return errUnsure
 	case lacks:
@@ -142,7 +144,7 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 // evidence returns the segments of a data directory, and which frames are known to be durable. Its proofs are in ascending order, with those of
 // snapshots: one that cannot be read proves nothing.
 func evidence(cfg *config.Config) (from datadir.Segments, known datadir.Evidence, err error) {
-	if from, err = datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, datadir.Journal))); err != nil {
+	if from, err = datadir.OpenSegments(fs.Dir(cfg.Data), cfg.Journal.Archive); err != nil {
 		return from, known, exit.Unable(err)
 	}
 	if from.Foreign != nil {

@@ -4,19 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"macronode/adapters/backup"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/cmd/macronode/internal/datadir"
+	"macronode/cmd/macronode/internal/exit"
 	"macronode/core/types"
 )
 
 // copyFrames copies the frames of a journal into the backup in to, and the objects that the last of them has. k is nil if the node never had
 // objects. If damage is returned, the backup is made and ends before it.
 func (e Env) copyFrames(ctx context.Context, from fs.FS, to string, b backup.Bounds, k *objectCopy) (d backup.Done, damage *journalfile.Damage, err error) {
-	into := fs.Dir(filepath.Join(to, datadir.Journal))
+	into, err := datadir.OpenSegments(fs.Dir(to), "")
+	if err != nil {
+		return d, nil, exit.Unable(err)
+	}
+	for _, o := range into.Others {
+		return d, nil, fmt.Errorf("%w: %s is not of it: %s", backup.ErrCopy, o.Name, o.Why)
+	}
+	into.Writers.Dir = into.Live // so that the directory of the segments can be put into that of the node
+	b.Epoch = into.Writers.Next
 	switch {
 	case k == nil:
 	case b.Upto == 0: // a damaged journal that is read from its begin ends too early: the frames behind the backup decide where the copy ends

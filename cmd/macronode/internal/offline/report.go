@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-
-	"macronode/adapters/journalfile"
 )
 
 // WriteText describes the journal.
@@ -18,6 +16,8 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 		w.printf("journal %s is invalid: %s", v.Journal, v.Error)
 	case len(v.Repaired) > 0:
 		w.printf("journal %s has all %d frames; %d places are damaged that cost no frame: each start repairs them from the others", v.Journal, v.Frames, len(v.Repaired))
+	case len(v.Others) > 0:
+		w.printf("journal %s has all %d frames that are known to be durable, and segments that are not of it", v.Journal, v.Frames)
 	default:
 		w.printf("journal %s is intact: %d frames in %d segments (%d bytes), %d movements, %d stored rejections, %d accounts; root %s",
 			v.Journal, v.Frames, v.Segments, v.Bytes, v.Moved, v.Refused, v.Accounts, v.Root)
@@ -37,6 +37,7 @@ func (v *JournalReport) WriteText(to io.Writer) error {
 	if v.Cut > 0 {
 		w.printf("the last %d bytes are an incomplete write that was never acknowledged; the next start discards them", v.Cut)
 	}
+	v.writeOthers(&w)
 	v.writeSnapshots(&w)
 	v.writeObjects(&w)
 	v.writeAdvice(&w)
@@ -109,7 +110,6 @@ func (v *JournalReport) writeAdvice(w *lines) {
 		w.printf("or use a backup: run macronode backup to add the newer frames, then replace this directory journal with that of the backup")
 		if v.CanAccept() && (v.Start == nil || !v.Start.Writes) {
 			w.printf("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part, to @%d; receipts of later frames are not valid in it", v.Frames)
-			v.writeUnproven(w)
 		}
 	}
 	if len(v.Repaired) > 0 {
@@ -145,10 +145,16 @@ func (v *JournalReport) writeStart(w *lines) {
 	}
 }
 
-// writeUnproven says what the part that a restore takes may be, if segments of it lead to one that is not of this journal.
-func (v *JournalReport) writeUnproven(w *lines) {
-	if slices.ContainsFunc(v.Damage, func(d Damage) bool { return d.Why == journalfile.Unproven && d.From <= v.Frames }) {
-		w.printf("nothing shows that the frames to @%d are of this journal, and not of a copy of it: compare them with a backup or with receipts first", v.Frames)
+// writeOthers describes the segments that are not read.
+func (v *JournalReport) writeOthers(w *lines) {
+	for _, o := range v.Others {
+		w.printf("%s is not of this journal, and is not read: %s", o.Name, o.Why)
+	}
+	if len(v.Others) > 0 {
+		w.printf("move it away; if it is in the place of a segment of this journal, bring that one back")
+	}
+	if v.NoList != "" && len(v.Damage)+len(v.Others) > 0 {
+		w.printf("nothing records which segments are of this journal (%s): what follows a missing or damaged one is not read", v.NoList)
 	}
 }
 

@@ -49,6 +49,7 @@ type RestoreReport struct {
 	KeepKeys bool           `json:"keeps_keys"`
 	Done     bool           `json:"done"`
 	state    *state.State
+	journal  fs.FS // of the backup
 	proofs   []journalfile.Proof
 }
 
@@ -90,11 +91,15 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	if err := stat(string(dir), func() error { return exit.Unable(fmt.Errorf("there is no backup in %s", asked.From)) }); err != nil {
 		return nil, err
 	}
-	known, err := datadir.ReadEvidence(asked.From, datadir.Segments{FS: dir, Live: dir}, e.Unreadable)
+	journal, err := datadir.OpenSegments(fs.Dir(asked.From), "")
+	if err != nil {
+		return nil, exit.Unable(unreadable(err))
+	}
+	known, err := datadir.ReadEvidence(asked.From, journal, e.Unreadable)
 	if err != nil {
 		return nil, exit.Unable(err)
 	}
-	v := &verification{ctx: ctx, evidence: known, config: &of, progress: e.Progress, journal: dir, kept: fs.Dir(filepath.Join(asked.From, datadir.Snapshots)),
+	v := &verification{ctx: ctx, JournalReport: newReport(&journal), evidence: known, config: &of, progress: e.Progress, journal: journal, kept: fs.Dir(filepath.Join(asked.From, datadir.Snapshots)),
 		state: state.New(settings.StateLimits(cfg), 1)}
 	if err := v.run(); err != nil {
 		return nil, unreadable(fmt.Errorf("restore: %w", err))
@@ -114,7 +119,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 		return nil, unreadable(fmt.Errorf("restore: %w", err))
 	}
 	v.OK = v.isIntact()
-	r := &RestoreReport{Checked: &v.JournalReport, state: s, proofs: v.evidence.Proofs, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
+	r := &RestoreReport{Checked: &v.JournalReport, state: s, journal: journal, proofs: v.evidence.Proofs, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
 	r.BackupReport = BackupReport{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
 	for _, c := range settings.NewObjectStore(cfg).Claims(s.Journal) {
 		r.Claimed = append(r.Claimed, ClaimReport(c))
@@ -134,7 +139,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 	if _, err := hex.Decode(root[:], []byte(v.Root)); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
-	was, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(gone))
+	was, err := datadir.OpenSegments(fs.Dir(old), cfg.Journal.Archive)
 	if err != nil {
 		return nil, exit.Unable(err)
 	}
@@ -220,8 +225,8 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	if len(r.Checked.Damage) > 0 {
 		upto = types.LSN(r.Checked.Frames)
 	}
-	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known), Proofs: r.proofs}
-	made, err := backup.Restore(ctx, fs.Dir(filepath.Join(o.From, datadir.Journal)), into, as, e.Copied)
+	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known), Proofs: r.proofs, Epoch: datadir.Writers(dir).Next}
+	made, err := backup.Restore(ctx, r.journal, into, as, e.Copied)
 	if err != nil {
 		return notRestored(cfg, err)
 	}
@@ -316,8 +321,8 @@ func (r *RestoreReport) WriteText(to io.Writer, cfg *config.Config, o RestoreOpt
 		if !r.Checked.ends() && r.Checked.Known > r.LSN {
 			w.printf("some of the lost frames are intact, behind the damage: to keep them, bring back the files that macronode verify names")
 		}
-		r.Checked.writeUnproven(&w)
 	}
+	r.Checked.writeOthers(&w)
 	if r.NoEnd {
 		w.printf("nothing records the end of the backup (%s): it may not have been completed, and frames may be missing at its end", backup.CutName)
 	}

@@ -26,7 +26,7 @@ import (
 func journalAt(t *testing.T, at types.Time) journaldir.Directory {
 	t.Helper()
 	d := journaldir.New(t)
-	j, _, err := journalfile.Recover(fs.Dir(d.Journal()), 7, nil)
+	j, _, err := d.Open()
 	testkit.Must(t, err)
 	journaldir.Write(t, j, 1, at, &record.Record{Kind: record.Started, Journal: 7})
 	testkit.Must(t, j.Close())

@@ -38,18 +38,18 @@ func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool
 		return nil, exit.Unable(err)
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
-	journal, err := datadir.OpenSegments(cfg.Journal.Archive, fs.Dir(dir))
+	journal, err := datadir.OpenSegments(fs.Dir(cfg.Data), cfg.Journal.Archive)
 	if err == nil {
 		err = journal.Foreign
 	}
 	if err != nil {
-		return nil, exit.Unable(err)
+		return nil, exit.Unable(unreadable(err))
 	}
 	known, err := datadir.ReadEvidence(cfg.Data, journal, e.Unreadable)
 	if err != nil {
 		return nil, exit.Unable(err)
 	}
-	v := &verification{ctx: ctx, evidence: known, config: cfg, deep: deep, progress: e.Progress,
+	v := &verification{ctx: ctx, JournalReport: newReport(&journal), evidence: known, config: cfg, deep: deep, progress: e.Progress,
 		journal: journal, kept: fs.Dir(filepath.Join(cfg.Data, datadir.Snapshots)), state: state.New(settings.StateLimits(cfg), 1)}
 	if err := v.run(); err != nil {
 		return nil, unreadable(fmt.Errorf("verify: %w", err))
@@ -68,8 +68,7 @@ func (e Env) Verify(ctx context.Context, cfg *config.Config, deep, contents bool
 
 // noJournal returns the error for a data directory without a journal.
 func noJournal(cfg *config.Config) error {
-	dir := fs.Dir(filepath.Join(cfg.Data, datadir.Journal))
-	if s, err := datadir.OpenSegments(cfg.Journal.Archive, dir); err == nil {
+	if s, err := datadir.OpenFiles(fs.Dir(filepath.Join(cfg.Data, datadir.Journal)), cfg.Journal.Archive); err == nil {
 		if lost, err := s.IsLost(); err == nil && lost {
 			return exit.Unable(fmt.Errorf("there is no journal in %s, but journal.archive (%s) has older segments of one: mount the disk of the data directory, or restore a backup", cfg.Data, s.Path))
 		}
@@ -119,6 +118,8 @@ type JournalReport struct {
 	Damage    []Damage         `json:"damage,omitempty"`
 	Repaired  []Damage         `json:"repaired,omitempty"` // places that each start repairs from others: no frame is lost
 	Lost      uint64           `json:"lost_frames,omitzero"`
+	Others    []Segment        `json:"foreign_segments,omitempty"` // that are not of the journal, and are not read
+	NoList    string           `json:"no_writers,omitzero"`        // why the writers of the journal are not known: what follows a gap is not read
 	Snapshots []SnapshotReport `json:"snapshots,omitempty"`
 	Start     *NextStart       `json:"next_start,omitzero"` // of a damaged journal
 
@@ -138,6 +139,23 @@ type Damage struct {
 
 func newDamage(d *journalfile.Damage) Damage {
 	return Damage{d.Segment, d.Offset, uint64(d.From), uint64(d.To), d.Why}
+}
+
+// Segment is a segment that is not read.
+type Segment struct {
+	Name string `json:"segment"`
+	Why  string `json:"reason"`
+}
+
+// newReport begins the report with the segments that are not read.
+func newReport(journal *datadir.Segments) (r JournalReport) {
+	for _, o := range journal.Others {
+		r.Others = append(r.Others, Segment{o.Name, o.Why})
+	}
+	if journal.NoList != nil {
+		r.NoList = journal.NoList.Error()
+	}
+	return r
 }
 
 // SnapshotReport is a snapshot. One is held against the chain where the chain can be read to it.
@@ -187,7 +205,7 @@ func (v *verification) checkObjects(files *objectstore.Store, contents bool) (er
 
 // sound reports whether the journal is intact and none of its durable frames is missing.
 func (v *JournalReport) sound() bool {
-	return v.Error == "" && len(v.Damage) == 0 && v.MarkError == "" && v.NoEnd == ""
+	return v.Error == "" && len(v.Damage) == 0 && v.MarkError == "" && v.NoEnd == "" && len(v.Others) == 0
 }
 
 // isIntact reports whether nothing is damaged, also nothing that loses no frame.
@@ -218,18 +236,22 @@ func (v *verification) run() error {
 	switch unsure := v.evidence.Unsure; {
 	case errors.Is(unsure, datadir.ErrNoEnd):
 		v.NoEnd = unsure.Error()
+	case errors.Is(unsure, datadir.ErrOtherEnd): // they are in Others
 	case unsure != nil:
 		v.MarkError = unsure.Error()
 	}
 	if known = v.evidence.LSN; known > 0 {
 		v.KnownFrom = v.evidence.Source
 	}
+	if cut.LSN > 0 {
+		v.evidence.Proofs = append(v.evidence.Proofs, journalfile.Proof{LSN: cut.LSN, Root: cut.Root, Source: backup.CutName})
+	}
 	v.evidence.Proofs = recovery.Proofs(v.evidence.Proofs, v.heads())
-	latest, older, err := journalfile.Reached(v.journal, v.evidence.Proofs)
+	against, err := journalfile.Contradicted(v.journal, v.evidence.Proofs)
 	if err != nil {
 		return err
 	}
-	r := journalfile.Reading{Known: known, Proof: latest, Older: older, Each: v.foldFrames, Progress: v.progress, Repaired: func(d *journalfile.Damage) {
+	r := journalfile.Reading{Known: known, Against: against, Each: v.foldFrames, Progress: v.progress, Repaired: func(d *journalfile.Damage) {
 		v.Repaired = append(v.Repaired, newDamage(d))
 	}}
 	found, err := r.Scan(v.journal)
@@ -251,6 +273,9 @@ func (v *verification) run() error {
 	}
 	if err == nil {
 		err = errors.Join(v.wrong, v.state.Check())
+	}
+	if err == nil && len(v.Others) > 0 {
+		return v.predictStart(r)
 	}
 	if err != nil {
 		v.Error = settings.ExplainRoom(err).Error()
@@ -389,7 +414,7 @@ func (v *verification) predictStart(known journalfile.Reading) error {
 				return settings.ExplainRoom(err)
 			}
 		}
-		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known.Known, Proof: known.Proof, Older: known.Older, Progress: v.progress, Each: func(all []record.Sealed) error {
+		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known.Known, Against: known.Against, Progress: v.progress, Each: func(all []record.Sealed) error {
 			for i := range all {
 				if err := next.Fold(all[i].Body, nil); err != nil {
 					return err
@@ -399,7 +424,7 @@ func (v *verification) predictStart(known journalfile.Reading) error {
 		}}.Scan(v.journal)
 		switch {
 		case err == nil, errors.Is(err, journalfile.ErrDamaged):
-			v.Start = &NextStart{Snapshot: s.LSN, Upto: uint64(found.Last), Writes: err == nil && v.MarkError == "" && v.NoEnd == ""}
+			v.Start = &NextStart{Snapshot: s.LSN, Upto: uint64(found.Last), Writes: err == nil && v.evidence.Unsure == nil}
 			return nil
 		case !errors.Is(err, journalfile.ErrApart):
 			return settings.ExplainRoom(err)

@@ -191,7 +191,7 @@ func forgeSnapshot(t *testing.T, l journaldir.Directory, edit func(*snapshot.Hea
 // TestVerifyReportsInvalidMovements: intact frames with impossible movements.
 func TestVerifyReportsInvalidMovements(t *testing.T) {
 	l := journaldir.TwoAccounts(t)
-	j, _, err := journalfile.Recover(fs.Dir(l.Journal()), 7, nil)
+	j, _, err := l.Open()
 	testkit.Must(t, err)
 	journaldir.Write(t, j, 3, 1, &record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Key: types.Name{Text: []byte("k3")},
 		To: types.Name{Text: []byte("account:1")}, Asset: types.Name{Text: []byte("EUR/2")}, Amount: types.MinorUnits(1), Seq: 3,

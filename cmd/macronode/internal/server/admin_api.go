@@ -10,6 +10,7 @@ import (
 	"macronode/adapters/httpserver"
 	"macronode/adapters/nodedir"
 	"macronode/adapters/readmodel"
+	"macronode/cmd/macronode/internal/datadir"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -28,7 +29,7 @@ func (s *Server) adminHandler() http.Handler {
 		Turn:    func() uint64 { return s.applied.Load().Policy.Quantum },
 		Hosts:   func() []string { return s.applied.Load().Admin.Hosts }, OpenMetrics: func() bool { return s.applied.Load().Admin.OpenMetrics },
 		Authorize: auth.authorize, Authenticated: httpserver.MarkAuthenticated, Rejected: httpserver.MarkRejected, Longest: ends.LameDuck + ends.Drain + ends.Abort,
-		Insecure: s.start.Listeners.InsecureAdmin, Token: s.runFile.contents().Token, Boot: random64(), Log: s.log,
+		Insecure: s.start.Listeners.InsecureAdmin, Token: s.runFile.contents().Token, Boot: datadir.Random64(), Log: s.log,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"macronode/adapters/hostclock"
 	"macronode/adapters/index"
 	"macronode/adapters/metrics"
+	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/command"
 	"macronode/core/event"
@@ -114,7 +115,7 @@ func newExporter(of *exports, s settings.Sink) (*exporter, error) {
 	return &exporter{of: of, settings: s, sink: sink, log: of.log.With("sink", s.Name), news: make(chan struct{}, 1),
 		ended: make(chan delivery, limits.Inflight), answered: make(chan answer, limits.Commands), stopping: make(chan struct{}), done: make(chan struct{}),
 		offered: map[index.Stream]uint64{}, full: map[types.Tenant]bool{}, oldest: map[laneKey]time.Time{}, began: map[laneKey]time.Time{},
-		machine: lanes.New(limits, s.Weight, types.NewRand(random64()))}, nil
+		machine: lanes.New(limits, s.Weight, types.NewRand(datadir.Random64()))}, nil
 }
 
 // stop makes the exporter deliver what is due now, and end.

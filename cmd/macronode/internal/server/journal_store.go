@@ -42,7 +42,7 @@ type journalStore struct {
 // newJournalStore returns the store of a directory. Its read model is empty: recover fills it.
 func newJournalStore(dir fs.Dir, lock *fs.Held, start settings.Start, inbox *eventInbox, m *metrics.Metrics, log *slog.Logger) *journalStore {
 	s := &journalStore{dir: dir, lock: lock, start: start, inbox: inbox, metrics: m, log: log}
-	s.readModel = readmodel.New(state.New(start.Core.State, types.Hash64(random64())), settings.RecentFrames, start.Waiters, s.readFrame)
+	s.readModel = readmodel.New(state.New(start.Core.State, types.Hash64(datadir.Random64())), settings.RecentFrames, start.Waiters, s.readFrame)
 	s.mark.dir, s.mark.lock, s.mark.readModel, s.mark.damaged, s.mark.log = dir, lock, s.readModel, &s.damaged, log
 	return s
 }

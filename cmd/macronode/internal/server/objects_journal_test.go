@@ -17,7 +17,7 @@ func TestObjectsNeedTheirJournal(t *testing.T) {
 	d := journaldir.New(t)
 	l := storeOn(d)
 	var err error
-	if l.segments, err = datadir.OpenSegments("", fs.Dir(d.Journal())); err != nil {
+	if l.segments, err = datadir.OpenSegments(fs.Dir(d.Config.Data), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.checkNotEmptied(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
 	"macronode/adapters/loop"
+	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/command"
 	"macronode/core/event"
@@ -33,7 +34,7 @@ func (s *Server) makeAPI() {
 		Added: settings.Planes().Routes(), Planes: planeViews{s.index, rows},
 		Rows: rows, Names: names{s.index, rows, s.start.Deadline}, Contents: s.objects.files, Transfers: s.metrics.Objects(), Paid: !s.start.Core.Price.IsFree(), UploadTTL: s.start.Storage.UploadTTL, Secret: s.s3.secret, Region: s.start.S3.Region,
 		Audit: auditSink{s.audit}, Log: s.log,
-		Boot: random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
+		Boot: datadir.Random64(), Deadline: s.start.Deadline, MaxLargeBodies: settings.LargeBodies, ShutdownCause: httpserver.ErrShutdown}
 	c.Authenticated, c.Rejected = httpserver.MarkAuthenticated, httpserver.MarkRejected
 	if s.start.Metered {
 		c.Metering = s.metering

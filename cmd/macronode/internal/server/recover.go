@@ -33,16 +33,17 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	if err := s.checkNotRestoring(); err != nil { // before the directory is made: a restore refuses one that has a journal
 		return state.State{}, event.Recovery{}, err
 	}
-	live, err := fs.Make(s.segmentsDir())
-	if err != nil {
+	if _, err := fs.Make(s.segmentsDir()); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
-	if s.segments, err = datadir.OpenSegments(s.start.Archive, live); err != nil {
+	var err error
+	if s.segments, err = datadir.OpenSegments(s.dir, s.start.Archive); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
 	if s.segments.Foreign != nil {
 		s.log.Error("journal.archive is not read: receipts of older frames cannot be read", "err", s.segments.Foreign)
 	}
+	s.logOthers()
 	if err := errors.Join(s.checkNotEmptied(), s.checkNotLost(), s.checkNoBackup(), s.checkFirstKey()); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
@@ -60,8 +61,8 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	s.known.Note(heads[0].LSN, datadir.Snapshots)
 	s.mark.lsn = s.known.LSN
 	r, err := recovery.Start{Segments: s.segments, Snapshots: kept, Fresh: datadir.NewJournalID(),
-		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Repaired: s.logRepaired}, Proofs: s.known.Proofs,
-		Empty: func() state.State { return state.New(limits, types.Hash64(random64())) },
+		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Repaired: s.logRepaired, Epoch: s.segments.Writers.Next}, Proofs: s.known.Proofs,
+		Empty: func() state.State { return state.New(limits, types.Hash64(datadir.Random64())) },
 		Fold:  s.startReplay, Step: s.checkEnd, Skipped: s.logSkippedSnapshot}.Recover(heads)
 	if err != nil {
 		return state.State{}, r.Found.Recovery, settings.ExplainRoom(err)
@@ -103,6 +104,16 @@ func (s *journalStore) warnMissing(f *journalfile.Found) {
 	if f.Missing > 0 {
 		s.log.Warn("journal segments missing, here and in the archive: their frames, such as receipts, cannot be read; bring the segments back, and run macronode verify",
 			"first_segment", f.FirstMissing, "segments", f.Missing)
+	}
+}
+
+// logOthers logs the segments that are not of the journal, and that nothing records which are.
+func (s *journalStore) logOthers() {
+	for _, o := range s.segments.Others {
+		s.log.Error("segment is not of this journal: it is not read; run macronode verify", "segment", o.Name, "why", o.Why)
+	}
+	if s.segments.NoList != nil {
+		s.log.Warn("the writers of the journal are not recorded: what follows a missing or damaged segment is not read", "err", s.segments.NoList)
 	}
 }
 

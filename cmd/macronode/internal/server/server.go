@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -137,7 +135,7 @@ func (s *Server) bootstrap() bootstrap {
 
 // newLoop returns the loop around a core with the recovered state.
 func (s *Server) newLoop(st state.State) *loop.Loop {
-	n := node.New(s.start.Core.WithPolicy(&s.applied.Load().Policy), st, s.startedAt, types.NewRand(random64()))
+	n := node.New(s.start.Core.WithPolicy(&s.applied.Load().Policy), st, s.startedAt, types.NewRand(datadir.Random64()))
 	return loop.New(n, &s.clock, s.store.journal, s.dispatcher, loop.Ports{Fold: s.foldDurable, ServiceCommand: s.doService,
 		ClassifyFault: s.store.fault, Flush: s.metrics.Flushed}, s.dispatcher.Size())
 }
@@ -195,11 +193,4 @@ func (s *Server) drainTunnels(hard context.Context) {
 		s.log.Warn("tunnels closed by shutdown", "tunnels", cut)
 	}
 	s.applied.Load().closeIdle()
-}
-
-// random64 returns a random number.
-func random64() uint64 {
-	var b [8]byte
-	_, _ = io.ReadFull(rand.Reader, b[:]) // crypto/rand never fails; it ends the process
-	return binary.LittleEndian.Uint64(b[:])
 }

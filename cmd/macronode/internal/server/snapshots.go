@@ -8,8 +8,10 @@ import (
 	"macronode/adapters/archive"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
+	"macronode/adapters/journalfile"
 	"macronode/adapters/recovery"
 	"macronode/adapters/snapshot"
+	"macronode/cmd/macronode/internal/datadir"
 	"macronode/cmd/macronode/internal/settings"
 	"macronode/core/event"
 	"macronode/core/types"
@@ -33,7 +35,7 @@ func (k snapshotKeeper) run(ctx context.Context, up func()) error {
 
 // maker returns what writes the snapshots.
 func (k snapshotKeeper) maker(ctx context.Context) *snapshot.Maker {
-	c := snapshot.Config{Every: k.start.Snapshot, Limits: k.start.Core.State, Seed: types.Hash64(random64()), Tick: time.Second,
+	c := snapshot.Config{Every: k.start.Snapshot, Limits: k.start.Core.State, Seed: types.Hash64(datadir.Random64()), Tick: time.Second,
 		Doubt: k.store.logSkippedSnapshot,
 		Made: func(m snapshot.Made) {
 			k.log.Info("snapshot written", "lsn", uint64(m.LSN), "frames", m.Frames, "bytes", m.Bytes, "took", m.Took)
@@ -50,7 +52,7 @@ func (k snapshotKeeper) archive(ctx context.Context) {
 	if segments.Archive == nil {
 		return
 	}
-	names, err := recovery.Unneeded(segments.Live, fs.Dir(k.store.snapshotsDir()))
+	names, err := recovery.Unneeded(journalfile.Hide(segments.Live, segments.Others), fs.Dir(k.store.snapshotsDir()))
 	if err == nil {
 		err = segments.CheckArchive(k.store.dir)
 	}

@@ -93,7 +93,7 @@ func TestArchiveOfAnotherJournal(t *testing.T) {
 	testkit.Must(t, err)
 	var log bytes.Buffer
 	l.log = slog.New(slog.NewTextHandler(&log, nil))
-	if l.segments, err = datadir.OpenSegments(d.Config.Journal.Archive, fs.Dir(d.Journal())); err != nil {
+	if l.segments, err = datadir.OpenSegments(fs.Dir(d.Config.Data), d.Config.Journal.Archive); err != nil {
 		t.Fatal(err)
 	}
 	snapshotKeeper{l, l.start, l.inbox, l.log}.archive(t.Context())
@@ -115,7 +115,7 @@ func archiveOnce(t *testing.T, d journaldir.Directory) (failed bool, log string)
 	var text bytes.Buffer
 	l.log = slog.New(slog.NewTextHandler(&text, nil))
 	var err error
-	l.segments, err = datadir.OpenSegments(d.Config.Journal.Archive, fs.Dir(d.Journal()))
+	l.segments, err = datadir.OpenSegments(fs.Dir(d.Config.Data), d.Config.Journal.Archive)
 	testkit.Must(t, err)
 	_, err = fs.Make(d.Snapshots())
 	testkit.Must(t, err)

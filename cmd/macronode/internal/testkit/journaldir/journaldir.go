@@ -39,11 +39,20 @@ func New(t testing.TB, sets ...string) Directory {
 	return d
 }
 
+// Open opens the journal for writing.
+func (d Directory) Open() (*journalfile.Journal, journalfile.Found, error) {
+	s, err := datadir.OpenSegments(fs.Dir(d.Config.Data), "")
+	if err != nil {
+		return nil, journalfile.Found{}, err
+	}
+	return journalfile.Reading{Epoch: s.Writers.Next}.Recover(s, 7)
+}
+
 // TwoAccounts returns a data directory in which two accounts were paid.
 func TwoAccounts(t testing.TB, sets ...string) Directory {
 	t.Helper()
 	d := New(t, sets...)
-	j, _, err := journalfile.Recover(fs.Dir(d.Journal()), 7, nil)
+	j, _, err := d.Open()
 	testkit.Must(t, err)
 	for lsn := types.LSN(1); lsn <= 2; lsn++ {
 		Write(t, j, lsn, 1, &record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Key: types.Name{Text: fmt.Appendf(nil, "k%d", lsn)},
@@ -59,8 +68,7 @@ func TwoAccounts(t testing.TB, sets ...string) Directory {
 func Payments(t testing.TB, frames types.LSN, snapshots ...types.LSN) Directory {
 	t.Helper()
 	d := New(t, testkit.SmallState()...)
-	dir := fs.Dir(d.Journal())
-	j, _, err := journalfile.Recover(dir, 7, nil)
+	j, _, err := d.Open()
 	testkit.Must(t, err)
 	j.Roll = 1000
 	for lsn := types.LSN(1); lsn <= frames; lsn++ {

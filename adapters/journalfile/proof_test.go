@@ -1,0 +1,74 @@
+package journalfile_test
+
+import (
+	"errors"
+	"testing"
+
+	"macronode/adapters/journalfile"
+	"macronode/core/types"
+)
+
+// TestContradictedFramesAreNotRead: if the frame of a proof has another root, and no later proof confirms the segments, nothing behind the last
+// confirmed one is delivered, read or a begin. An inspection reports it.
+func TestContradictedFramesAreNotRead(t *testing.T) {
+	segments, sealed := several(t)
+	end := types.LSN(len(sealed))
+	right := func(lsn types.LSN) journalfile.Proof {
+		return journalfile.Proof{LSN: lsn, Root: sealed[lsn-1].Root, Source: "a file"}
+	}
+	wrong := func(lsn types.LSN) journalfile.Proof {
+		return journalfile.Proof{LSN: lsn, Root: types.Root{1}, Source: "a copy's"}
+	}
+	for what, c := range map[string]struct {
+		proofs []journalfile.Proof
+		upto   types.LSN // what is read
+		of     types.LSN // the proof that is contradicted; 0: none
+	}{
+		"none":                                {nil, end, 0},
+		"right":                               {[]journalfile.Proof{right(7), right(end)}, end, 0},
+		"wrong, and a later one is right":     {[]journalfile.Proof{wrong(7), right(9)}, end, 0},
+		"wrong":                               {[]journalfile.Proof{wrong(7)}, 0, 7},
+		"wrong, and an earlier one is right":  {[]journalfile.Proof{right(5), wrong(7)}, 5, 7},
+		"two are wrong":                       {[]journalfile.Proof{right(5), wrong(7), wrong(9)}, 5, 7},
+		"of a frame that is missing":          {[]journalfile.Proof{right(9), wrong(end + 9)}, end, 0},
+		"of a missing frame, before it wrong": {[]journalfile.Proof{right(4), wrong(9), wrong(end + 9)}, 4, 9},
+	} {
+		d := disk(t, segments)
+		r := journalfile.Reading{}
+		var err error
+		r.Against, err = journalfile.Contradicted(d, c.proofs)
+		must(t, err)
+		if r.Against.LSN != c.of || c.of > 0 && r.Against.Upto != c.upto {
+			t.Errorf("%s: %+v", what, r.Against)
+		}
+		lost := end - c.upto
+		_, err = r.Inspect(still{d}, func(d *journalfile.Damage) error {
+			if d.From != c.upto+1 || d.To != end || !r.Against.IsReason(d) {
+				t.Errorf("%s: %v", what, d)
+			}
+			lost -= d.To + 1 - d.From
+			return nil
+		})
+		if must(t, err); lost != 0 {
+			t.Errorf("%s: %d lost frames are not reported", what, lost)
+		}
+		var k kept
+		r.Each = k.each
+		j, _, err := r.Recover(d, ours)
+		if int(c.upto) != len(k.frames) || (err != nil) != (c.of > 0) || c.of > 0 && !r.Against.IsReason(err) {
+			t.Errorf("%s: %d frames, %v", what, len(k.frames), err)
+		}
+		for lsn := types.LSN(1); lsn <= end; lsn++ {
+			if s, err := j.Read(lsn); (err == nil) != (lsn <= c.upto) || err == nil && !same(s, sealed[lsn-1]) || err != nil && !errors.Is(err, journalfile.ErrDamaged) {
+				t.Errorf("%s: reading %v: %v", what, lsn, err)
+			}
+		}
+		must(t, j.Close())
+		for lsn := types.LSN(1); lsn <= end; lsn++ {
+			r.From = after(sealed[lsn-1])
+			if _, err := r.Scan(still{disk(t, segments)}); errors.Is(err, journalfile.ErrApart) != (lsn > c.upto) {
+				t.Errorf("%s: from %v: %v", what, lsn, err)
+			}
+		}
+	}
+}
