@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"macronode/adapters/epochs"
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/digest"
@@ -152,15 +153,16 @@ func TestRecoveryRewritesTailAfterFailedSync(t *testing.T) {
 
 // A history is a random run of one journal.
 type history struct {
-	t     *testing.T
-	c     *world.Seeded
-	d     *world.Disk
-	j     *journalfile.Journal
-	wrote [][]byte // every frame of this branch
-	safe  int      // frames that were synced or delivered
-	known types.LSN
-	lives uint64
-	seed  int
+	t      *testing.T
+	c      *world.Seeded
+	d      *world.Disk
+	beside *world.Disk // has the writers
+	j      *journalfile.Journal
+	wrote  [][]byte // every frame of this branch
+	safe   int      // frames that were synced or delivered
+	known  types.LSN
+	lives  uint64
+	seed   int
 }
 
 // TestRandomFaultsAndCrashes runs journals with every kind of fault.
@@ -174,6 +176,7 @@ func TestRandomFaultsAndCrashes(t *testing.T) {
 	}
 	for n := from; n < to; n++ {
 		h := &history{t: t, c: world.NewSeeded(uint64(n)), d: world.NewDisk(), seed: n}
+		h.beside = h.d.Beside()
 		for range 12 {
 			h.begin()
 			h.live()
@@ -188,7 +191,7 @@ func TestRandomFaultsAndCrashes(t *testing.T) {
 // begin recovers, with random crashes in between.
 func (h *history) begin() {
 	for {
-		h.d.Fuse = h.c.Choose("fuse", 40)
+		h.d.Fuse = h.c.Choose("fuse", 60)
 		if h.c.Choose("fuse at all", 2) == 0 {
 			h.d.Fuse = -1
 		}
@@ -202,7 +205,7 @@ func (h *history) begin() {
 		if h.c.Choose("known from elsewhere", 2) == 1 {
 			r.Known = h.known
 		}
-		j, found, err := r.Recover(h.d, ours)
+		j, found, err := h.recover(r)
 		switch {
 		case err == nil && !h.d.Dead():
 			h.d.Fuse, h.j = -1, j
@@ -215,6 +218,23 @@ func (h *history) begin() {
 		}
 		h.d.Full = false
 	}
+}
+
+// recover opens the journal as a node does: a segment of its own is never hidden.
+func (h *history) recover(r journalfile.Reading) (j *journalfile.Journal, found journalfile.Found, err error) {
+	writers := epochs.List{Dir: h.beside, Random: func() uint64 { return uint64(h.c.Choose("epoch", 9)) }}
+	if writers.All, err = epochs.Read(h.beside); err != nil {
+		return nil, found, err
+	}
+	own, foreign, err := journalfile.Own(h.d, writers.All)
+	if err != nil {
+		return nil, found, err
+	}
+	if len(foreign) > 0 {
+		h.t.Fatalf("-seed %d: hidden is %+v", h.seed, foreign)
+	}
+	r.Epoch = writers.Next
+	return r.Recover(own, ours)
 }
 
 // chained returns the first n frames of this branch, as they were sealed.
