@@ -194,12 +194,13 @@ func (m *mixed) note(is bool, word, otherwise string) {
 
 // shows opens a journal, and returns what is wrong with what it delivers, reads and reports.
 func (m *mixed) shows(d *world.Disk) (wrong string) {
-	writers, err := m.own.writers, error(nil)
+	writers := m.own.writers
 	if m.note(m.isListed, "listed", "not listed"); !m.isListed {
-		writers, err = journalfile.Writers(still{d})
-	}
-	if err != nil {
-		return err.Error()
+		is, err := journalfile.ReadInRow(still{d})
+		if err != nil {
+			return err.Error()
+		}
+		writers = is.Writers
 	}
 	segments, foreign, err := journalfile.Own(d, writers)
 	if err != nil {

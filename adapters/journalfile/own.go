@@ -168,30 +168,36 @@ func (f *filtered) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// Writers returns the epochs of the writers of the segments that follow one another from the oldest one on. It reads them all.
-func Writers(fsys fs.FS) (all []types.Epoch, err error) {
+// InRow are the segments that follow one another from the oldest one on.
+type InRow struct {
+	Writers []types.Epoch
+	Lacks   bool // segments before the newest one are not there: they may have had other writers
+	Breaks  bool // there is a gap or damage: nothing is known of what is behind it
+}
+
+// ReadInRow reads the segments that follow one another from the oldest one on.
+func ReadInRow(fsys fs.FS) (is InRow, err error) {
 	row, _, err := list(fsys)
 	if err != nil || len(row) == 0 {
-		return nil, err
+		return is, err
 	}
 	oldest, err := row[0].writer(fsys) // also of damage: it is not missing
 	if err != nil {
-		return nil, err
+		return is, err
 	}
-	all = append(all, oldest)
+	is.Writers = append(is.Writers, oldest)
 	r := Reading{Began: func(e types.Epoch) {
-		if !slices.Contains(all, e) {
-			all = append(all, e)
+		if !slices.Contains(is.Writers, e) {
+			is.Writers = append(is.Writers, e)
 		}
 	}}
 	if h := row[0].start; h.first > 1 { // older segments are not there
 		r.From = From{LSN: h.first - 1, Root: h.prev, Journal: h.journal}
 	}
-	if _, err = r.Scan(fsys); errors.Is(err, ErrDamaged) || errors.Is(err, ErrApart) {
-		err = nil
+	found, err := r.Scan(fsys)
+	is.Lacks, is.Breaks = found.Missing > 0, err != nil
+	if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrApart) {
+		return InRow{}, fmt.Errorf("journal: read the segments in a row: %w", err)
 	}
-	if err != nil {
-		err = fmt.Errorf("journal: the writers of the segments: %w", err)
-	}
-	return all, err
+	return is, nil
 }

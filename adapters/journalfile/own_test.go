@@ -77,25 +77,26 @@ func TestOwnHidesOtherWriters(t *testing.T) {
 	}
 }
 
-// TestWritersOfSegmentsInARow: without a list, the writers are those of the segments that follow one another from the oldest one on.
-func TestWritersOfSegmentsInARow(t *testing.T) {
+// TestSegmentsInARow: without a list, the writers are those of the segments that follow one another from the oldest one on.
+func TestSegmentsInARow(t *testing.T) {
 	segments, _ := several(t)
 	without := changed(segments, "00000001.seg", nil)
 	for what, c := range map[string]struct {
-		files map[string][]byte
-		want  []types.Epoch
+		files         map[string][]byte
+		want          []types.Epoch
+		lacks, breaks bool
 	}{
-		"none":                    {nil, nil},
-		"all":                     {segments, []types.Epoch{1, 2, 3, 4, 5}},
-		"without the first":       {without, []types.Epoch{1, 2, 3, 4, 5}},
-		"up to a missing one":     {changed(segments, "00000002.seg", nil), []types.Epoch{1}},
-		"up to one out of place":  {changed(segments, "00000005.seg", segments["00000007.seg"]), []types.Epoch{1, 2}},
-		"the oldest is damaged":   {changed(segments, "00000001.seg", append(make([]byte, 130), segments["00000001.seg"][130:]...)), []types.Epoch{1}},
-		"none of it can be known": {changed(segments, "00000001.seg", make([]byte, 99)), []types.Epoch{0}},
+		"none":                    {nil, nil, false, false},
+		"all":                     {segments, []types.Epoch{1, 2, 3, 4, 5}, false, false},
+		"without the first":       {without, []types.Epoch{1, 2, 3, 4, 5}, true, false},
+		"up to a missing one":     {changed(segments, "00000002.seg", nil), []types.Epoch{1}, true, true},
+		"up to one out of place":  {changed(segments, "00000005.seg", segments["00000007.seg"]), []types.Epoch{1, 2}, false, true},
+		"the oldest is damaged":   {changed(segments, "00000001.seg", append(make([]byte, 130), segments["00000001.seg"][130:]...)), []types.Epoch{1}, false, true},
+		"none of it can be known": {changed(segments, "00000001.seg", make([]byte, 99)), []types.Epoch{0}, false, true},
 	} {
-		is, err := journalfile.Writers(disk(t, c.files))
-		if must(t, err); !slices.Equal(is, c.want) {
-			t.Errorf("%s: %v, want %v", what, is, c.want)
+		is, err := journalfile.ReadInRow(disk(t, c.files))
+		if must(t, err); !slices.Equal(is.Writers, c.want) || is.Lacks != c.lacks || is.Breaks != c.breaks {
+			t.Errorf("%s: %+v, want %v", what, is, c.want)
 		}
 	}
 }
@@ -109,7 +110,7 @@ func TestReadErrorIsNoOtherWriter(t *testing.T) {
 		t.Errorf("%v, %v", foreign, err)
 	}
 	d.FailRead = true
-	if all, err := journalfile.Writers(d); !errors.Is(err, world.ErrRead) {
+	if all, err := journalfile.ReadInRow(d); !errors.Is(err, world.ErrRead) {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -38,9 +38,11 @@ func (s *Segments) own(data fs.Dir) error {
 	}
 	if err != nil {
 		s.NoList = fmt.Errorf("%s: %w", filepath.Join(string(data), epochs.Name), err)
-		if s.Writers.All, err = journalfile.Writers(s.FS); err != nil {
+		is, err := journalfile.ReadInRow(s.FS)
+		if err != nil {
 			return err
 		}
+		s.Writers.All = append(s.Writers.All, is.Writers...)
 	}
 	if len(s.Writers.All) == 0 {
 		s.NoList = nil // there are no segments
