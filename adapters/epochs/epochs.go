@@ -26,73 +26,108 @@ var ErrFormat = errors.New("epochs: the file is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// lines returns a list as text. The first line has its length.
-func lines(all []types.Epoch) string {
+// maxFile is the largest file that is read: over a million starts need less. A larger one is damaged.
+const maxFile = 64 << 20
+
+// A List has the epochs of a journal that a process opens for writing.
+type List struct {
+	Dir     fs.FS         // of the file
+	All     []types.Epoch // of the earlier writers, in ascending order; nil: there are none
+	Partial bool          // segments were missing or damaged when the list was made from the others: it may lack writers
+	Random  func() uint64 // so that two copies of a journal draw different epochs
+}
+
+// text returns the list as text. The first line has its length, and whether it is partial.
+func (l List) text() string {
 	var b strings.Builder
-	line := func(format string, value uint64) {
-		text := fmt.Sprintf(format, value)
-		fmt.Fprintf(&b, "%s %08x\n", text, crc32.Checksum([]byte(text), castagnoli))
+	line := func(text string) { fmt.Fprintf(&b, "%s %s\n", text, checksum(text)) }
+	begin := fmt.Sprintf("epochs %d", len(l.All))
+	if l.Partial {
+		begin += partial
 	}
-	line("epochs %d", uint64(len(all)))
-	for _, e := range all {
-		line("%016x", uint64(e))
+	line(begin)
+	for _, e := range l.All {
+		line(fmt.Sprintf("%016x", uint64(e)))
 	}
 	return b.String()
 }
 
+// partial is the end of the first line of a partial list.
+const partial = " partial"
+
+func checksum(text string) string {
+	return fmt.Sprintf("%08x", crc32.Checksum([]byte(text), castagnoli))
+}
+
 // Write replaces the file. It has the list twice: one damaged place loses no epoch.
-func Write(dir fs.FS, all []types.Epoch) error {
-	if err := fs.Replace(dir, Name, lines(all)+lines(all)); err != nil {
+func (l List) Write() error {
+	if err := fs.Replace(l.Dir, Name, l.text()+l.text()); err != nil {
 		return fmt.Errorf("epochs: %w", err)
 	}
 	return nil
 }
 
-// Read returns the epochs of the file, in the order in which they were recorded; none if there is no file. With ErrFormat, the file has no list
-// from which none is missing.
-func Read(dir fs.FS) (all []types.Epoch, err error) {
-	text, err := fs.ReadAll(dir, Name)
+// Read returns the epochs of the file, as Load does.
+func Read(dir fs.FS) ([]types.Epoch, error) {
+	l, err := Load(dir)
+	return l.All, err
+}
+
+// Load returns the list of the file; an empty one if there is no file. With ErrFormat, the file has no list from which no epoch is missing.
+func Load(dir fs.FS) (List, error) {
+	none := List{Dir: dir}
+	text, err := readFile(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return none, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("epochs: %w", err)
+		return none, fmt.Errorf("epochs: %w", err)
 	}
-	count := 0
-	for line := range strings.Lines(string(text)) {
-		value, sum, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if value == "epochs" {
-			n, crc, _ := strings.Cut(sum, " ")
-			value, sum = value+" "+n, crc
-		}
-		if sum != fmt.Sprintf("%08x", crc32.Checksum([]byte(value), castagnoli)) {
+	l, count := none, 0
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		at := strings.LastIndexByte(line, ' ')
+		if at <= 0 || line[at+1:] != checksum(line[:at]) {
 			continue
 		}
+		value := line[:at]
 		if n, isCount := strings.CutPrefix(value, "epochs "); isCount {
+			n, isPartial := strings.CutSuffix(n, partial)
 			if count, err = strconv.Atoi(n); err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+				return none, fmt.Errorf("%w: %w", ErrFormat, err)
 			}
+			l.Partial = l.Partial || isPartial
 			continue
 		}
 		e, err := strconv.ParseUint(value, 16, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+			return none, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
-		all = append(all, types.Epoch(e))
+		l.All = append(l.All, types.Epoch(e))
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if count == 0 || len(all) != count {
-		return nil, fmt.Errorf("%w: it has %d of %d", ErrFormat, len(all), count)
+	slices.Sort(l.All)
+	l.All = slices.Compact(l.All)
+	if count == 0 || len(l.All) != count {
+		return none, fmt.Errorf("%w: it has %d of %d", ErrFormat, len(l.All), count)
 	}
-	return all, nil
+	return l, nil
 }
 
-// A List are the epochs of a journal that a process opens for writing.
-type List struct {
-	Dir    fs.FS         // of the file
-	All    []types.Epoch // of the earlier writers; nil: there are none
-	Random func() uint64 // so that two copies of a journal draw different epochs
+// readFile returns the text of the file; ErrFormat if it is larger than maxFile.
+func readFile(dir fs.FS) (string, error) {
+	f, err := dir.Open(Name)
+	if err != nil {
+		return "", err
+	}
+	size, err := f.Size()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", err
+	}
+	if size > maxFile {
+		return "", fmt.Errorf("%w: it has %d bytes, at most %d are read", ErrFormat, size, maxFile)
+	}
+	text, err := fs.ReadAll(dir, Name)
+	return string(text), err
 }
 
 // most is the distance between two epochs: 2³² starts fit.
@@ -102,7 +137,8 @@ const most = 1 << 31
 // segment of the writer, which is not read without it.
 func (l List) Next(last types.Epoch) (types.Epoch, error) {
 	e := last + 1 + types.Epoch(l.Random()%most)
-	all := append(slices.Clone(l.All), e)
-	slices.Sort(all)
-	return e, Write(l.Dir, slices.Compact(all))
+	l.All = append(slices.Clone(l.All), e)
+	slices.Sort(l.All)
+	l.All = slices.Compact(l.All)
+	return e, l.Write()
 }

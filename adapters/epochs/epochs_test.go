@@ -49,6 +49,60 @@ func TestEpochsSurviveAnyCrash(t *testing.T) {
 	})
 }
 
+// TestPartialListIsReadAsPartial: the file records that its list may lack writers, also with one damaged place, and each next list does.
+func TestPartialListIsReadAsPartial(t *testing.T) {
+	disk := world.NewDisk()
+	disk.Fuse = -1
+	for _, want := range []epochs.List{{All: []types.Epoch{3, 9}}, {All: []types.Epoch{3, 9}, Partial: true}} {
+		want.Dir, want.Random = disk, func() uint64 { return 0 }
+		must(t, want.Write())
+		whole, err := fs.ReadAll(disk, epochs.Name)
+		must(t, err)
+		for at := range whole {
+			text := slices.Clone(whole)
+			text[at] ^= 1
+			must(t, fs.Replace(disk, epochs.Name, string(text)))
+			if is, err := epochs.Load(disk); err != nil || is.Partial != want.Partial || !slices.Equal(is.All, want.All) {
+				t.Fatalf("byte %d: %+v, %v", at, is, err)
+			}
+		}
+		_, err = want.Next(9)
+		must(t, err)
+		if is, err := epochs.Load(disk); err != nil || is.Partial != want.Partial || len(is.All) != 3 {
+			t.Fatalf("the next list is %+v, %v", is, err)
+		}
+	}
+}
+
+// A huge file has a size, and no content that fits into memory.
+type huge struct {
+	fs.File
+	size int64
+}
+
+func (f huge) Size() (int64, error) { return f.size, nil }
+
+func (huge) ReadAt([]byte, int64) (int, error) { return 0, errors.New("it was read") }
+
+func (huge) Close() error { return nil }
+
+type hugeFiles struct {
+	fs.FS
+	size int64
+}
+
+func (d hugeFiles) Open(string) (fs.File, error) { return huge{size: d.size}, nil }
+
+// TestHugeFileIsNotRead: a file of more than 64 MiB is damaged.
+func TestHugeFileIsNotRead(t *testing.T) {
+	if _, err := epochs.Load(hugeFiles{size: 64<<20 + 1}); !errors.Is(err, epochs.ErrFormat) {
+		t.Errorf("64 MiB and a byte: %v", err)
+	}
+	if _, err := epochs.Load(hugeFiles{size: 64 << 20}); err == nil || errors.Is(err, epochs.ErrFormat) {
+		t.Errorf("64 MiB: %v", err)
+	}
+}
+
 // TestDamagedFile: a file with one damaged place has all epochs; one that lacks an epoch is rejected.
 func TestDamagedFile(t *testing.T) {
 	want := []types.Epoch{3, 1 << 31, 1<<62 + 5}
@@ -57,7 +111,7 @@ func TestDamagedFile(t *testing.T) {
 	if is, err := epochs.Read(disk); err != nil || is != nil {
 		t.Fatalf("no file is %v, %v", is, err)
 	}
-	must(t, epochs.Write(disk, want))
+	must(t, epochs.List{Dir: disk, All: want}.Write())
 	whole, err := fs.ReadAll(disk, epochs.Name)
 	must(t, err)
 	read := func(text []byte) ([]types.Epoch, error) {
