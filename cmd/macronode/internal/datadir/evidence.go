@@ -20,6 +20,7 @@ type Evidence struct {
 	Index  types.LSN           // the last frame that the index contains
 	NoMark bool                // there are segments and no mark: durable frames may be missing at the end without evidence
 	Proofs []journalfile.Proof // of the mark of durable frames and of the index
+	Doubt  string              // as in Segments
 	Unsure error               // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd, or ErrOtherEnd
 }
 
@@ -41,6 +42,7 @@ func ReadEvidence(data string, journal Segments, unreadable func(error)) (e Evid
 	if noEnd != nil && !errors.Is(noEnd, ErrNoEnd) {
 		return e, noEnd
 	}
+	e.Doubt = journal.Doubt
 	if noEnd == nil {
 		noEnd = journal.checkOthers()
 	}

@@ -23,9 +23,11 @@ type Segments struct {
 	Path    string           // of the archive
 	Foreign error            // the archive has segments of another journal: it is not read
 
-	Others  []journalfile.Foreign // of Live and the archive, that are not of the journal: FS does not have them
-	Writers epochs.List           // of the journal
-	NoList  error                 // why Writers is made from the segments that follow one another; nil: it was recorded, or there are none
+	Others   []journalfile.Foreign // of Live and the archive, that are not of the journal: FS does not have them
+	Writers  epochs.List           // of the journal
+	ListPath string                // the file that records Writers
+	NoList   error                 // why Writers is also made from the segments that follow one another; nil: all were recorded, or there are none
+	Doubt    string                // why segments that are read may be of another journal; empty: they are not
 }
 
 // String returns the directory of the segments that are not archived.
