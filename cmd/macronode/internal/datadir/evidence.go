@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"macronode/adapters/backup"
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/index"
@@ -34,7 +35,7 @@ func (e *Evidence) Note(lsn types.LSN, source string) {
 // errForeign reports that the segments are of another journal than the rest of the data directory.
 var errForeign = errors.New("the segments belong to another journal than the data directory")
 
-// ReadEvidence reads the mark of durable frames and the watermark of the index. If the segments name
+// ReadEvidence reads the mark of durable frames, the end of a copy and the watermark of the index. If the segments name
 // no journal, marks of any journal count. A watermark of the index that cannot be read is passed to
 // unreadable and does not count.
 func ReadEvidence(data string, journal Segments, unreadable func(error)) (e Evidence, err error) {
@@ -77,5 +78,22 @@ func ReadEvidence(data string, journal Segments, unreadable func(error)) (e Evid
 			e.Proofs = append(e.Proofs, journalfile.Proof{LSN: lsn, Root: root, Source: Index})
 		}
 	}
-	return e, nil
+	return e, e.noteCut(journal, id)
+}
+
+// noteCut adds the last frame of a copy: its segments may have been put into the data directory.
+func (e *Evidence) noteCut(journal Segments, id types.JournalID) error {
+	cut, err := backup.CutOf(journal)
+	switch {
+	case errors.Is(err, durable.ErrFormat):
+		if e.Unsure == nil {
+			e.Unsure = err
+		}
+	case err != nil:
+		return err
+	case cut.LSN > 0 && (id == 0 || cut.Journal == id):
+		e.Note(cut.LSN, backup.CutName)
+		e.Proofs = append(e.Proofs, journalfile.Proof{LSN: cut.LSN, Root: cut.Root, Source: backup.CutName})
+	}
+	return nil
 }

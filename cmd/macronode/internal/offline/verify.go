@@ -231,7 +231,6 @@ func (v *verification) run() error {
 		return err
 	}
 	v.evidence.Note(known, datadir.Snapshots)
-	v.evidence.Note(cut.LSN, backup.CutName)
 	v.NoMark = v.evidence.NoMark && cut.LSN == 0 // a copy records its end itself
 	switch unsure := v.evidence.Unsure; {
 	case errors.Is(unsure, datadir.ErrNoEnd):
@@ -242,9 +241,6 @@ func (v *verification) run() error {
 	}
 	if known = v.evidence.LSN; known > 0 {
 		v.KnownFrom = v.evidence.Source
-	}
-	if cut.LSN > 0 {
-		v.evidence.Proofs = append(v.evidence.Proofs, journalfile.Proof{LSN: cut.LSN, Root: cut.Root, Source: backup.CutName})
 	}
 	v.evidence.Proofs = recovery.Proofs(v.evidence.Proofs, v.heads())
 	against, err := journalfile.Contradicted(v.journal, v.evidence.Proofs)
