@@ -72,6 +72,7 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 		return state.State{}, r.Found.Recovery, err
 	}
 	s.noteDamage(&r)
+	s.adoptBackup(&r)
 	s.warnNoMark(r.Found.Last)
 	s.warnMissing(&r.Found)
 	s.readModel.Begin(r.State)
@@ -203,7 +204,7 @@ func (s *journalStore) checkFirstKey() error {
 
 // checkNoBackup returns an error if the directory is a backup. A node that served from it would continue the
 // journal under the same ID with other frames. A backup's journal that was put into the directory of
-// its node is accepted: that directory has a mark of durable frames.
+// its node is accepted: that directory has a mark of durable frames. The start makes it that of the node.
 func (s *journalStore) checkNoBackup() error {
 	cut, err := backup.CutOf(s.segments)
 	if err == nil && cut.LSN == 0 {
