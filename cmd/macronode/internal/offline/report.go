@@ -133,6 +133,8 @@ func (v *JournalReport) writeAdvice(w *lines) {
 func (v *JournalReport) writeStart(w *lines) {
 	switch s := v.Start; {
 	case s == nil:
+	case s.Writes && s.Snapshot == 0:
+		w.printf("until then the node can run: it starts from the first frame and continues after @%d", s.Upto)
 	case s.Writes:
 		w.printf("until then the node can run: it starts from the snapshot @%d and continues after @%d; requests for receipts in unreadable frames get record_unreadable", s.Snapshot, s.Upto)
 		w.printf("until then keep the directories snapshots and index: without that snapshot the node is read-only, with an older state, and a damaged journal cannot rebuild the index")
@@ -152,6 +154,9 @@ func (v *JournalReport) writeOthers(w *lines) {
 	}
 	if len(v.Others) > 0 {
 		w.printf("move it away; if it is in the place of a segment of this journal, bring that one back")
+	}
+	if v.list != "" {
+		w.printf("if they are of this journal, the list %s lacks their process: remove that file, and the next start or backup makes it again", v.list)
 	}
 	if v.NoList != "" && len(v.Damage)+len(v.Others) > 0 {
 		w.printf("nothing records which segments are of this journal (%s): what follows a missing or damaged one is not read", v.NoList)

@@ -122,6 +122,7 @@ type JournalReport struct {
 	NoList    string           `json:"no_writers,omitzero"`        // why the writers of the journal are not known: what follows a gap is not read
 	Snapshots []SnapshotReport `json:"snapshots,omitempty"`
 	Start     *NextStart       `json:"next_start,omitzero"` // of a damaged journal
+	list      string           // the file that may lack the process that wrote one of Others; empty: none does
 
 	Objects *ObjectReport `json:"objects,omitempty"`             // nil: there are none, or they were not checked
 	Foreign []string      `json:"foreign_directories,omitempty"` // why the node would refuse directories of objects
@@ -151,6 +152,9 @@ type Segment struct {
 func newReport(journal *datadir.Segments) (r JournalReport) {
 	for _, o := range journal.Others {
 		r.Others = append(r.Others, Segment{o.Name, o.Why})
+		if o.IsOther && journal.NoList == nil {
+			r.list = journal.ListPath
+		}
 	}
 	if journal.NoList != nil {
 		r.NoList = journal.NoList.Error()
