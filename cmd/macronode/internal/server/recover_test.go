@@ -108,6 +108,17 @@ func TestMissingEndIsDamage(t *testing.T) {
 	}
 }
 
+// TestMarkWithoutRootIsEvidence: frames up to the mark are missing although it has no root, as that of a copy that lacks frames.
+func TestMarkWithoutRootIsEvidence(t *testing.T) {
+	l := newStore(t)
+	if err := (durable.Mark{Journal: 7, LSN: 3}).Write(l.dir, durable.Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := l.recoverAndClose(t); err != nil || !found.Damaged {
+		t.Fatalf("%+v, %v", found, err)
+	}
+}
+
 // TestStartWarnsOfMissingSegments: a start from a snapshot needs neither the first nor a middle segment, and logs
 // which are missing.
 func TestStartWarnsOfMissingSegments(t *testing.T) {
