@@ -71,6 +71,7 @@ type Bounds struct {
 	Upto     types.LSN           // the last durable frame; 0: the end of a journal that is not being written
 	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
 	Proofs   []journalfile.Proof // in ascending order; frames of segments that contradict them are not copied
+	Doubt    string              // see journalfile.Judge
 	Heir     bool                // the copy may be of the journal that this one was restored from; then it becomes a copy of this one
 	// Before, if not nil, is called when the copy is known to belong to this journal, before it
 	// is extended. It returns the frame to copy up to, instead of Upto, after everything that the
@@ -97,7 +98,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 	if err != nil {
 		return d, err
 	}
-	c := copying{ctx: ctx, tell: tell, evidence: b.Evidence, proofs: b.Proofs}
+	c := copying{ctx: ctx, tell: tell, evidence: b.Evidence, proofs: b.Proofs, doubt: b.Doubt}
 	if err := c.open(to, id, b.Epoch); err != nil {
 		return d, err
 	}
@@ -168,6 +169,7 @@ type copying struct {
 
 	evidence types.LSN // as in Bounds
 	proofs   []journalfile.Proof
+	doubt    string
 }
 
 // open reads the end of the copy.
@@ -210,13 +212,13 @@ func (c *copying) run(from fs.FS, upto types.LSN) error {
 	if err != nil {
 		return err
 	}
-	against, err := journalfile.Contradicted(from, c.proofs)
+	verdict, err := journalfile.Judge(from, c.proofs, c.doubt)
 	if err != nil {
 		return err
 	}
-	r := journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Against: against, Upto: upto, Each: c.takeAll}
+	r := journalfile.Reading{From: behind, Known: cut.LSN, Evidence: c.evidence, Verdict: verdict, Upto: upto, Each: c.takeAll}
 	err = c.scan(r, from)
-	if against.IsReason(err) {
+	if verdict.IsReason(err) {
 		return fmt.Errorf("%w: %w", ErrPast, err)
 	}
 	if err == nil || errors.Is(err, journalfile.ErrDamaged) {
@@ -293,6 +295,7 @@ type As struct {
 	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
 	Upto     types.LSN           // the last frame of the copy to take, which is before its first damage; 0: all
 	Proofs   []journalfile.Proof // as in Bounds
+	Doubt    string              // as in Bounds
 
 	Epoch func(last types.Epoch) (types.Epoch, error) // of the writer of the journal: see journalfile.Reading
 }
@@ -311,7 +314,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	if err != nil {
 		return d, err
 	}
-	c := copying{ctx: ctx, tell: tell, evidence: as.Evidence, proofs: as.Proofs}
+	c := copying{ctx: ctx, tell: tell, evidence: as.Evidence, proofs: as.Proofs, doubt: as.Doubt}
 	if err := c.open(to, id, as.Epoch); err != nil {
 		return d, err
 	}

@@ -17,7 +17,7 @@ func (c *copying) scan(r journalfile.Reading, from fs.FS) error {
 		return c.search(r, from, err)
 	}
 	isEnd := err == nil || errors.Is(err, journalfile.ErrDamaged)
-	if !isEnd || r.From.LSN == 0 || r.Upto > 0 && is.Last >= r.Upto || r.Against.IsReason(err) {
+	if !isEnd || r.From.LSN == 0 || r.Upto > 0 && is.Last >= r.Upto || r.Verdict.IsReason(err) {
 		return err
 	}
 	if has, failed := journalfile.Has(from, is.Last+1); failed != nil || !has {
@@ -72,10 +72,10 @@ func (c *copying) hidden(r journalfile.Reading, from fs.FS, fork error) error {
 	if is, err := journalfile.ID(from); err != nil || is != end.Journal {
 		return errors.Join(err, fork)
 	}
-	switch other, err := journalfile.Contradicted(from, []journalfile.Proof{{LSN: end.LSN, Root: end.Root}}); {
+	switch is, err := journalfile.Judge(from, []journalfile.Proof{{LSN: end.LSN, Root: end.Root}}, ""); {
 	case err != nil:
 		return err
-	case other.LSN > 0:
+	case is.Against.LSN > 0:
 		return fork
 	}
 	r.Known, r.Each = max(r.Known, end.LSN), nil

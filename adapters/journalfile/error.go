@@ -99,5 +99,8 @@ const missing = "segments before it are missing, here and in the archive, where 
 // unfit is why a segment is not read that does not continue the one before it.
 const unfit = "it does not follow the segment before it"
 
+// unwritten is why a frame of a segment is not read that its writer did not write.
+const unwritten = "its group is not of the process that wrote the segment, or the header of the group is damaged and nothing leads to the frame"
+
 // absent is why the frames of a segment cannot be read that is not there, although those before and after it are.
 const absent = "it is missing, here and in the archive, where one is named (journal.archive)"

@@ -101,6 +101,7 @@ func TestForgedItemsAreRejected(t *testing.T) {
 		{"a batch too far on", func(f *forge) { whole(f); f.batch(2, 5, 4, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
 		{"a batch that claims later frames durable", func(f *forge) { whole(f); f.batch(3, 5, 3, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
 		{"a batch of an earlier writer", func(f *forge) { whole(f); f.batch(2, 4, 3, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
+		{"a batch of a later writer", func(f *forge) { whole(f); f.batch(2, 6, 3, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
 		{"a journal with ID 0", func(f *forge) {
 			f.item("MNS1", nil, uint32(1), uint64(0), uint64(1), uint64(0), uint64(5), f.prev)
 			f.batch(0, 5, 1, forged, 1)

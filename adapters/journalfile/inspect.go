@@ -40,16 +40,13 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 	for i, p := range row {
 		n.last = i == len(row)-1
 		end := seemsToEnd(row, i)
-		why := r.Against.hides(end - 1)
-		if why != "" {
-			end = r.Against.Upto + 1
-		}
 		n.bound, n.gap = n.limit(row, i), gap(row, i)
-		if err := n.segment(p, end); err != nil {
-			return n.found, err
+		err := n.segment(p, end)
+		if hidden, is := errors.AsType[*hiddenError](err); is {
+			return n.found, n.hide(row[i:], hidden.why)
 		}
-		if why != "" {
-			return n.found, n.hide(row[i:], why)
+		if err != nil {
+			return n.found, err
 		}
 		n.done += p.size
 		n.tell(p.name, 0)
@@ -90,8 +87,13 @@ func (n *inspection) hide(rest []part, why string) error {
 		return err
 	}
 	n.found.Known = max(n.found.Known, known)
-	return n.lost(rest[0].name, 0, max(n.found.Known, n.Against.LSN), why)
+	return n.lost(rest[0].name, 0, max(n.found.Known, n.Verdict.Against.LSN), why)
 }
+
+// A hiddenError ends an inspection where nothing is read from then on.
+type hiddenError struct{ why string }
+
+func (e *hiddenError) Error() string { return e.why }
 
 // An inspection visits all segments. The last frame found was whole or is lost; the root there is
 // known except after a loss.
@@ -107,6 +109,11 @@ type inspection struct {
 	bound  bound  // of the segment
 	gap    string // the segment that is missing after this one; empty: none is
 	done   int64
+
+	isBehind bool        // of damage that ends a start
+	writer   types.Epoch // of the segment
+	first    types.LSN   // of the segment
+	isLinked bool        // what follows the last frame found, or the start of the segment, is of the writer
 }
 
 // lost reports that frames up to a given one cannot be read.
@@ -114,8 +121,9 @@ func (n *inspection) lost(name string, off int64, to types.LSN, why string) erro
 	f := &n.found
 	d := &Damage{name, off, f.Last + 1, to, why}
 	f.Damaged = true
+	n.isBehind = n.isBehind || why != whyRemade && why != whyRepeated
 	if to > f.Last {
-		f.Last, n.rooted, n.whole = to, false, false
+		f.Last, n.rooted, n.whole, n.isLinked = to, false, false, false
 	}
 	return n.damaged(d)
 }
@@ -164,6 +172,10 @@ func (n *inspection) segment(p part, end types.LSN) error {
 	if p.whole {
 		f.Journal, f.Root, f.Epoch, n.rooted = p.start.journal, p.start.prev, p.start.epoch, true
 	}
+	if n.writer, err = p.writer(n.fsys); err != nil {
+		return err
+	}
+	n.first, n.isLinked = max(p.first, 1), p.whole
 	pane, err := openRepaired(n.fsys, p.number, block)
 	if err != nil {
 		return err
@@ -217,6 +229,9 @@ func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 		if !ok || l.lsn >= end {
 			break
 		}
+		if why := n.Verdict.hides(l.lsn, n.isBehind || l.lsn > f.Last+1); why != "" {
+			return &hiddenError{why}
+		}
 		if err := n.item(p, off, l); err != nil {
 			return err
 		}
@@ -262,6 +277,7 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 		}
 	}
 	if l.it.magic == batchMagic {
+		n.isLinked = n.isLinked && (n.writer == 0 || l.it.batch().epoch == n.writer)
 		return nil
 	}
 	if p.isPatched(l.off) {
@@ -278,11 +294,21 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 		prev, ok = f.Root, root == types.Root(l.it.root)
 	}
 	whole := ok && (!n.rooted || prev == f.Root)
-	if !whole {
-		if err := n.lost(p.name, l.off, l.lsn, "the root before the frame is lost, or it breaks the chain"); err != nil {
+	isOurs := n.isLinked && n.rooted && ok && prev == f.Root && l.off == off
+	if !isOurs && whole {
+		if isOurs, err = p.isOf(n.writer, n.first, l); err != nil {
 			return err
 		}
 	}
-	f.Last, f.Root, n.rooted, n.whole = l.lsn, types.Root(l.it.root), true, whole
+	switch {
+	case !whole:
+		err = n.lost(p.name, l.off, l.lsn, "the root before the frame is lost, or it breaks the chain")
+	case !isOurs:
+		whole, err = false, n.lost(p.name, l.off, l.lsn, unwritten)
+	}
+	if err != nil {
+		return err
+	}
+	f.Last, f.Root, n.rooted, n.whole, n.isLinked = l.lsn, types.Root(l.it.root), true, whole, isOurs
 	return nil
 }

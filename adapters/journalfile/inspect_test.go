@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
@@ -35,6 +36,19 @@ func several(t testing.TB) (segments map[string][]byte, sealed []record.Sealed) 
 		segments[name] = read(t, d, name)
 	}
 	return segments, sealed
+}
+
+// inspectedAs returns the damage that an inspection finds, and the lost frames.
+func inspectedAs(d fs.FS) (all []journalfile.Damage, lost map[types.LSN]bool, err error) {
+	lost = map[types.LSN]bool{}
+	_, err = journalfile.Reading{}.Inspect(d, func(d *journalfile.Damage) error {
+		all = append(all, *d)
+		for lsn := d.From; lsn <= d.To; lsn++ {
+			lost[lsn] = true
+		}
+		return nil
+	})
+	return all, lost, err
 }
 
 // inspected returns the damage that an inspection finds, and the lost frames.

@@ -31,11 +31,11 @@ type Journal struct {
 	root         types.Root
 	durable      atomic.Uint64
 	open         atomic.Pointer[openSegment]
-	against      Contradiction // of its reading
-	knownDurable types.LSN     // after damage: all frames up to this one were durable, and whole ones can be read
-	grown        atomic.Int64  // bytes that the next start reads
-	failed       error         // why writes are rejected
-	cut          error         // the open segment was found shorter than ready; Sync reports it
+	verdict      Verdict      // after damage: of its reading
+	knownDurable types.LSN    // after damage: all frames up to this one were durable, and whole ones can be read
+	grown        atomic.Int64 // bytes that the next start reads
+	failed       error        // why writes are rejected
+	cut          error        // the open segment was found shorter than ready; Sync reports it
 	table        table
 	slots        [shelf]slot
 	scratch      []byte

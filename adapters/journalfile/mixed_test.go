@@ -128,8 +128,8 @@ func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[stri
 	}
 	d := others[rapid.IntRange(0, len(others)-1).Draw(r, "of")]
 	theirs := names(r, d)
-	mixed := rapid.IntRange(0, 3).Draw(r, "mixed")
-	if mixed < 3 {
+	mixed := rapid.IntRange(0, 4).Draw(r, "mixed")
+	if mixed < 4 {
 		faults++
 	}
 	switch mixed {
@@ -147,6 +147,14 @@ func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[stri
 		for _, name := range theirs {
 			files[name] = read(r, d, name)
 		}
+	case 3: // a part of one: two segments have the same bytes
+		faults++
+		to := rapid.SampledFrom(slices.Sorted(maps.Keys(files))).Draw(r, "to")
+		from := read(r, d, rapid.SampledFrom(theirs).Draw(r, "segment"))
+		begin := rapid.IntRange(0, min(len(files[to]), len(from))).Draw(r, "begin")
+		end := min(len(from), begin+rapid.IntRange(1, len(from)+1).Draw(r, "bytes"))
+		rest := files[to][min(end, len(files[to])):]
+		files[to] = slices.Concat(files[to][:begin], from[begin:end], rest)
 	}
 	for range rapid.IntRange(0, 2).Draw(r, "damages") {
 		faults++
@@ -194,13 +202,15 @@ func (m *mixed) note(is bool, word, otherwise string) {
 
 // shows opens a journal, and returns what is wrong with what it delivers, reads and reports.
 func (m *mixed) shows(d *world.Disk) (wrong string) {
-	writers := m.own.writers
+	writers, doubt := m.own.writers, ""
 	if m.note(m.isListed, "listed", "not listed"); !m.isListed {
 		is, err := journalfile.ReadInRow(still{d})
 		if err != nil {
 			return err.Error()
 		}
-		writers = is.Writers
+		if writers = is.Writers; is.Breaks {
+			doubt = "the list is missing"
+		}
 	}
 	segments, foreign, err := journalfile.Own(d, writers)
 	if err != nil {
@@ -208,10 +218,10 @@ func (m *mixed) shows(d *world.Disk) (wrong string) {
 	}
 	m.note(len(foreign) > 0, "foreign", "no foreign")
 	r := journalfile.Reading{}
-	if r.Against, err = journalfile.Contradicted(segments, m.proofs); err != nil {
+	if r.Verdict, err = journalfile.Judge(segments, m.proofs, doubt); err != nil {
 		return err.Error()
 	}
-	m.note(r.Against.LSN > 0, "contradicted", "not contradicted")
+	m.note(r.Verdict.Against.LSN > 0, "contradicted", "not contradicted")
 	for _, p := range m.proofs {
 		r.Known = p.LSN
 	}
@@ -276,8 +286,8 @@ func (m *mixed) shows(d *world.Disk) (wrong string) {
 	case isOf(m.own):
 	case m.isListed:
 		return fmt.Sprintf("frames of another past are shown, %v", err)
-	case r.Against.LSN > 0:
-		return fmt.Sprintf("frames of another past are shown, although %+v, %v", r.Against, err)
+	case r.Verdict.Against.LSN > 0, doubt != "":
+		return fmt.Sprintf("frames of another past are shown, although %+v, %v", r.Verdict, err)
 	case !isOf(m.other):
 		return fmt.Sprintf("frames of two pasts are shown, %v", err)
 	}

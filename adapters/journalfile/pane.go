@@ -21,6 +21,8 @@ type pane struct {
 	buf   []byte
 
 	patches []patch // in the order of their offsets
+	fsys    fs.FS   // nil, or that of the segments beside this one
+	number  uint32
 }
 
 func openPane(fsys fs.FS, name string, block int64) (*pane, error) {

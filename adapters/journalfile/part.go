@@ -169,7 +169,7 @@ func (p part) marks(pane *pane) (known types.LSN, err error) {
 	}
 	known = p.start.known
 	_, _, err = pane.search(startItem, func(h batch) bool {
-		if h.plausible() {
+		if h.plausible() && (p.start.epoch == 0 || p.start.epoch == h.epoch) {
 			known = max(known, h.known)
 		}
 		return false

@@ -3,7 +3,6 @@ package journalfile
 import (
 	"errors"
 	"os"
-	"slices"
 
 	"macronode/adapters/fs"
 	"macronode/core/types"
@@ -16,37 +15,40 @@ type Proof struct {
 	Source string // the file
 }
 
-// A Contradiction is a proof whose frame has another root in the segments: they are of a copy of the journal that went on otherwise, or the
-// file with the proof is. The frames behind Upto may be of that copy, and are not read. The zero value is none.
-type Contradiction struct {
-	Proof
-	Upto types.LSN // the last frame before it that another proof confirms; 0: none
+// A Verdict is what proofs say about the segments. The zero value says nothing: all is read.
+type Verdict struct {
+	Against   Proof     // its frame has another root in the segments: they are of a copy of the journal that went on otherwise, or its file is
+	Confirmed types.LSN // the last frame that a proof confirms, before that of Against; 0: none
+	doubt     string    // why what is behind Confirmed may be of another past, although nothing contradicts it
+	isLacking bool      // the frame of the latest proof is missing: what is behind Confirmed and behind damage may be of another past
 }
 
-// Contradicted compares proofs, in ascending order, with the segments. A proof of a later frame decides: its root covers all frames before it.
-// Nothing is known of proofs whose frames the segments lack.
-func Contradicted(fsys fs.FS, proofs []Proof) (Contradiction, error) {
+// Judge compares proofs, in ascending order, with the segments. Nothing is known of a proof whose frame the segments lack. Doubt says why the
+// segments may be of another past; empty: they are those of the writers of the journal.
+func Judge(fsys fs.FS, proofs []Proof, doubt string) (Verdict, error) {
 	row, _, err := list(fsys)
 	if err != nil {
-		return Contradiction{}, err
+		return Verdict{}, err
 	}
-	var c Contradiction
-	for _, p := range slices.Backward(proofs) {
-		root, has, err := rootOf(fsys, row, p.LSN)
+	v, tries := Verdict{doubt: doubt}, 2 // the last segment may have begun and not have a frame
+	if doubt != "" {
+		tries = 1 // or it hides one of another past
+	}
+	for n, p := range proofs {
+		root, has, err := rootOf(fsys, row, p.LSN, tries)
 		switch {
 		case err != nil:
-			return Contradiction{}, err
+			return Verdict{}, err
 		case !has:
-			continue
+			v.isLacking = n == len(proofs)-1
 		case root != p.Root:
-			c.Proof = p
-			continue
-		case c.LSN > 0:
-			c.Upto = p.LSN
+			v.Against = p
+			return v, nil
+		default:
+			v.Confirmed = p.LSN
 		}
-		break
 	}
-	return c, nil
+	return v, nil
 }
 
 // Has reports whether the segments have a frame, as far as it can be read.
@@ -55,31 +57,42 @@ func Has(fsys fs.FS, lsn types.LSN) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, has, err := rootOf(fsys, row, lsn)
+	_, has, err := rootOf(fsys, row, lsn, 2)
 	return has, err
 }
 
+// unproved is why what is behind damage is not read.
+const unproved = "it is behind damage, and the frame of no later record is there: nothing shows that it is of this journal"
+
 // hides returns why a frame is not read; empty if it is.
-func (c Contradiction) hides(lsn types.LSN) string {
-	if c.LSN == 0 || lsn <= c.Upto {
+func (v Verdict) hides(lsn types.LSN, behindDamage bool) string {
+	switch {
+	case lsn <= v.Confirmed:
+		return ""
+	case v.Against.LSN > 0:
+		return v.contradiction()
+	case v.doubt != "":
+		return v.doubt
+	case behindDamage && v.isLacking:
+		return unproved
+	default:
 		return ""
 	}
-	return c.why()
 }
 
-// IsReason reports whether err is the damage that frames are not read because of the contradiction.
-func (c Contradiction) IsReason(err error) bool {
+// IsReason reports whether err is the damage that frames are not read because they may be of another past.
+func (v Verdict) IsReason(err error) bool {
 	d, ok := errors.AsType[*Damage](err)
-	return ok && c.LSN > 0 && d.Why == c.why()
+	return ok && d.From > v.Confirmed && (v.Against.LSN > 0 && d.Why == v.contradiction() || v.doubt != "" && d.Why == v.doubt)
 }
 
-func (c Contradiction) why() string {
-	return c.Source + " has another root for frame " + c.LSN.String() + ": the segments are of a copy of the journal that went on otherwise, or " + c.Source + " is"
+func (v Verdict) contradiction() string {
+	p := v.Against
+	return p.Source + " has another root for frame " + p.LSN.String() + ": the segments are of a copy of the journal that went on otherwise, or " + p.Source + " is"
 }
 
-// rootOf returns the root after a frame, if a segment has it.
-func rootOf(fsys fs.FS, row []part, lsn types.LSN) (root types.Root, has bool, err error) {
-	tries := 2 // the last segment may have begun and not have it, or be in the wrong place
+// rootOf returns the root after a frame, if one of the last segments has it that begin before.
+func rootOf(fsys fs.FS, row []part, lsn types.LSN, tries int) (root types.Root, has bool, err error) {
 	for n := len(row) - 1; n >= 0 && tries > 0 && lsn > 0; n-- {
 		p := row[n]
 		if err := p.survey(fsys); unlessGone(err) != nil {
@@ -118,7 +131,9 @@ func (p part) rootAt(fsys fs.FS, lsn types.LSN) (root types.Root, has bool, err 
 	case err != nil || l.it.size == 0:
 		return root, false, err
 	}
-	_, has, err = pane.before(l.off, l.it)
+	if _, has, err = pane.before(l.off, l.it); has && err == nil {
+		has, err = pane.isOf(p.start.epoch, p.first, l)
+	}
 	return types.Root(l.it.root), has, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"macronode/core/types"
 )
 
-// TestContradictedFramesAreNotRead: if the frame of a proof has another root, and no later proof confirms the segments, nothing behind the last
-// confirmed one is delivered, read or a begin. An inspection reports it.
+// TestContradictedFramesAreNotRead: if the frame of a proof has another root, nothing behind the last confirmed one before it is delivered, read
+// or a begin. An inspection reports it.
 func TestContradictedFramesAreNotRead(t *testing.T) {
 	segments, sealed := several(t)
 	end := types.LSN(len(sealed))
@@ -26,7 +26,7 @@ func TestContradictedFramesAreNotRead(t *testing.T) {
 	}{
 		"none":                                {nil, end, 0},
 		"right":                               {[]journalfile.Proof{right(7), right(end)}, end, 0},
-		"wrong, and a later one is right":     {[]journalfile.Proof{wrong(7), right(9)}, end, 0},
+		"wrong, and a later one is right":     {[]journalfile.Proof{right(3), wrong(7), right(9)}, 3, 7},
 		"wrong":                               {[]journalfile.Proof{wrong(7)}, 0, 7},
 		"wrong, and an earlier one is right":  {[]journalfile.Proof{right(5), wrong(7)}, 5, 7},
 		"two are wrong":                       {[]journalfile.Proof{right(5), wrong(7), wrong(9)}, 5, 7},
@@ -36,14 +36,14 @@ func TestContradictedFramesAreNotRead(t *testing.T) {
 		d := disk(t, segments)
 		r := journalfile.Reading{}
 		var err error
-		r.Against, err = journalfile.Contradicted(d, c.proofs)
+		r.Verdict, err = journalfile.Judge(d, c.proofs, "")
 		must(t, err)
-		if r.Against.LSN != c.of || c.of > 0 && r.Against.Upto != c.upto {
-			t.Errorf("%s: %+v", what, r.Against)
+		if r.Verdict.Against.LSN != c.of || c.of > 0 && r.Verdict.Confirmed != c.upto {
+			t.Errorf("%s: %+v", what, r.Verdict)
 		}
 		lost := end - c.upto
 		_, err = r.Inspect(still{d}, func(d *journalfile.Damage) error {
-			if d.From != c.upto+1 || d.To != end || !r.Against.IsReason(d) {
+			if d.From != c.upto+1 || d.To != end || !r.Verdict.IsReason(d) {
 				t.Errorf("%s: %v", what, d)
 			}
 			lost -= d.To + 1 - d.From
@@ -55,7 +55,7 @@ func TestContradictedFramesAreNotRead(t *testing.T) {
 		var k kept
 		r.Each = k.each
 		j, _, err := r.Recover(d, ours)
-		if int(c.upto) != len(k.frames) || (err != nil) != (c.of > 0) || c.of > 0 && !r.Against.IsReason(err) {
+		if int(c.upto) != len(k.frames) || (err != nil) != (c.of > 0) || c.of > 0 && !r.Verdict.IsReason(err) {
 			t.Errorf("%s: %d frames, %v", what, len(k.frames), err)
 		}
 		for lsn := types.LSN(1); lsn <= end; lsn++ {

@@ -31,7 +31,7 @@ func (j *Journal) Range(from types.LSN, each func(record.Sealed) error) error {
 		}
 		behind = From{LSN: f.LSN, Root: f.Root, Journal: f.Journal}
 	}
-	_, err := Reading{From: behind, Against: j.against, Upto: durable, Each: func(all []record.Sealed) error {
+	_, err := Reading{From: behind, Upto: durable, Each: func(all []record.Sealed) error {
 		for _, f := range all {
 			if err := each(f); err != nil {
 				return err

@@ -75,7 +75,7 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	if lsn == 0 || lsn > max(durable, j.knownDurable) {
 		return record.Sealed{}, ErrGone
 	}
-	if why := j.against.hides(lsn); why != "" {
+	if why := j.verdict.hides(lsn, lsn > durable); why != "" {
 		return record.Sealed{}, &Damage{segmentName(j.table.oldest()), 0, lsn, lsn, why}
 	}
 	places, err := j.places(lsn)
@@ -84,7 +84,8 @@ func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	}
 	var lost error = &Damage{segmentName(j.table.oldest()), 0, 1, lsn, missing}
 	for _, p := range places {
-		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.knownDurable
+		p.visited = p.spot.lsn > 0 && lsn <= durable
+		p.sound = p.sound || p.visited || p.last && lsn <= j.knownDurable
 		if p.whose == 0 {
 			if p.whose, err = j.owner(p.at); err != nil {
 				return record.Sealed{}, err
@@ -135,10 +136,13 @@ func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 	if err != nil {
 		return s, fmt.Errorf("journal: read %v: %w", lsn, err)
 	}
-	p := &pane{file: file, name: segmentName(at.number), size: size, block: sparse, patches: slot.patches}
+	p := &pane{file: file, name: segmentName(at.number), size: size, block: sparse, patches: slot.patches, fsys: j.fs, number: at.number}
 	l, err := p.frame(at, lsn)
 	if err == nil && !at.sound {
 		err = p.proved(at, l)
+	}
+	if err == nil && !at.visited {
+		l, err = p.ofWriter(at, l)
 	}
 	if err != nil {
 		return s, err
@@ -152,6 +156,25 @@ func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 		return s, nil
 	}
 	return s, &Damage{p.name, l.off, lsn, lsn, "the root before the frame is lost, or it breaks the chain"}
+}
+
+// ofWriter returns a frame that was found if it is of the writer of its segment, or the first one with its number that is; else Damage.
+func (p *pane) ofWriter(at place, l landing) (landing, error) {
+	is, err := p.isOf(at.writer, max(at.first, 1), l)
+	if err != nil || is {
+		return l, err
+	}
+	w := walk{off: startItem, last: max(at.first, 1) - 1}
+	first, err := w.to(p, l.lsn, p.size)
+	if err == nil && first.it.size > 0 {
+		if is, err = p.isOf(at.writer, max(at.first, 1), first); is {
+			return first, nil
+		}
+	}
+	if err == nil {
+		err = &Damage{p.name, l.off, l.lsn, l.lsn, unwritten}
+	}
+	return l, err
 }
 
 // frame finds a frame: from the last spot before it if that is near, otherwise by bisection.

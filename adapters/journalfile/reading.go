@@ -23,7 +23,7 @@ type Reading struct {
 	From     From
 	Known    types.LSN                   // all frames up to this one are known to be durable from elsewhere
 	Evidence types.LSN                   // frames up to this one were durable; unlike with Known, it is no damage if they are missing
-	Against  Contradiction               // see Contradicted; what is behind its last confirmed frame is damage
+	Verdict  Verdict                     // see Judge; what it hides is damage
 	Unsure   error                       // why it is unknown whether durable frames are missing at the end; Recover reports damage then
 	Upto     types.LSN                   // the last frame to read, which is durable; 0: the end of the journal
 	Each     func([]record.Sealed) error // gets the valid frames in order, in slices that it may keep
@@ -70,7 +70,7 @@ func (s *scan) resume(p part, end types.LSN) (off int64, err error) {
 	f := &s.found
 	f.Last, f.Root, f.Journal, f.Epoch, s.on = from.LSN, from.Root, from.Journal, h.epoch, true
 	ours, err := p.continues(s.fsys, from.Journal)
-	switch why := s.Against.hides(from.LSN); {
+	switch why := s.Verdict.hides(from.LSN, false); {
 	case err != nil:
 		return 0, err
 	case why != "":

@@ -25,7 +25,7 @@ func Recover(fsys fs.FS, fresh types.JournalID, each func([]record.Sealed) error
 // whole frames before and behind the damage. With ErrApart, the journal does not continue from
 // the start of the reading, and the disk is unchanged too.
 func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, error) {
-	j := &Journal{fs: fsys, Roll: types.MaxSegment, against: r.Against}
+	j := &Journal{fs: fsys, Roll: types.MaxSegment}
 	r.Upto = 0
 	s := scan{Reading: r, fsys: fsys, table: &j.table}
 	if err := fsys.SyncDir(); err != nil { // the names read below are durable: a later name never survives without them
@@ -44,7 +44,7 @@ func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, er
 	}
 	if errors.Is(err, ErrDamaged) {
 		j.durable.Store(uint64(j.last))
-		j.knownDurable = s.found.Known
+		j.knownDurable, j.verdict = s.found.Known, r.Verdict
 		return j, s.found, j.fail(err)
 	}
 	if err != nil {

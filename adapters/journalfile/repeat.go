@@ -47,7 +47,7 @@ func openRepaired(fsys fs.FS, number uint32, block int64) (*pane, error) {
 	if err := errors.Join(p.patchStart(fsys, number), p.patch(fsys, number)); err != nil {
 		return nil, errors.Join(err, p.file.Close())
 	}
-	p.block = block
+	p.block, p.fsys, p.number = block, fsys, number
 	return p, nil
 }
 

@@ -53,7 +53,7 @@ func Scan(fsys fs.FS, each func([]record.Sealed) error, progress func(Progress))
 //	    and claims only earlier frames durable
 //	J3  a segment begins after the last frame, and all frames before it were durable
 //	J4  the journal's ID changes only at a segment that begins with a restore record; an
-//	    epoch is never followed by a lower one
+//	    epoch is never followed by a lower one, and is the same in all of a segment
 type scan struct {
 	Reading
 	fsys fs.FS
@@ -80,7 +80,7 @@ func (s *scan) run() (leftovers []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto, s.Against.LSN)
+	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto, s.Verdict.Against.LSN)
 	s.found.Missing, s.found.FirstMissing = lacking(row)
 	if len(row) == 0 && s.From.LSN == 0 && s.found.Known > 0 {
 		s.found.Damaged = true
@@ -225,6 +225,10 @@ func (s *scan) rebuild(pane *pane, off int64, end types.LSN) (ok bool, err error
 	if !ok || err != nil {
 		return false, err
 	}
+	at := chain{off: off, next: s.found.Last + 1, root: s.found.Root, isRooted: true}
+	if ok, err = at.goesOn(pane, s.found.Epoch, true); !ok || err != nil { // nothing else shows that the writer of the segment wrote the frames
+		return false, err
+	}
 	h.known, h.epoch = s.found.Known, s.found.Epoch
 	s.open = h
 	s.repaired(pane.name, off, h.first, "the header of a batch is invalid; its frames are whole")
@@ -317,10 +321,10 @@ func (s *scan) take(it item, off int64) (why string) {
 }
 
 func (s *scan) takeBatch(h batch) (why string) {
-	if s.open.count > 0 || !h.plausible() || h.first != s.found.Last+1 || h.epoch < s.found.Epoch {
+	if s.open.count > 0 || !h.plausible() || h.first != s.found.Last+1 || h.epoch != s.found.Epoch {
 		return "a batch out of order"
 	}
-	s.open, s.found.Epoch = h, h.epoch
+	s.open = h
 	s.prove(h.known)
 	return ""
 }
@@ -338,7 +342,7 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 	if f.Root, s.scratch = digest.Chain(s.scratch, f.Prev, f.Body); f.Root != types.Root(it.root) {
 		return "a frame that breaks the chain"
 	}
-	if why := s.Against.hides(f.LSN); why != "" {
+	if why := s.Verdict.hides(f.LSN, false); why != "" {
 		return why
 	}
 	s.open.count, s.open.bytes = s.open.count-1, s.open.bytes-uint32(it.size)

@@ -31,6 +31,7 @@ type shelved struct {
 	number uint32
 	looked bool            // its start was read
 	foul   bool            // missing or of another journal
+	writer types.Epoch     // 0: unknown
 	first  types.LSN       // 0: unknown
 	whose  types.JournalID // 0: its start is damaged, and its first frame does not name it
 	inside bool            // whose is 0, and the first frame is whole: the journal is that of the segment before
@@ -45,13 +46,15 @@ type spot struct {
 
 // A place is a segment in which a frame may be.
 type place struct {
-	number uint32
-	first  types.LSN       // of the segment
-	whose  types.JournalID // 0: as shelved
-	at     int             // in the table
-	spot   spot            // the last one before the frame, if there is one
-	sound  bool            // the next segment proves that all frames up to this one were durable
-	last   bool            // the last segment
+	number  uint32
+	first   types.LSN       // of the segment
+	whose   types.JournalID // 0: as shelved
+	at      int             // in the table
+	spot    spot            // the last one before the frame, if there is one
+	sound   bool            // the next segment proves that all frames up to this one were durable
+	last    bool            // the last segment
+	writer  types.Epoch     // of the segment; 0: unknown
+	visited bool            // the frame was read or written since the start of the program
 }
 
 func (t *table) size() int      { return len(t.segments) }
@@ -78,7 +81,7 @@ func (t *table) list(row []part) {
 func (t *table) begin(p part) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.segments = append(t.segments, shelved{number: p.number, looked: true, first: p.start.first, whose: p.start.journal})
+	t.segments = append(t.segments, shelved{number: p.number, looked: true, first: p.start.first, whose: p.start.journal, writer: p.start.epoch})
 	for t.spots > most && t.bare < len(t.segments)-1 {
 		old := &t.segments[t.bare]
 		t.spots, t.bare, old.spots = t.spots-len(old.spots), t.bare+1, nil
@@ -111,7 +114,7 @@ func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 		if s.foul {
 			continue
 		}
-		p := place{number: s.number, first: s.first, whose: s.whose, at: n}
+		p := place{number: s.number, first: s.first, whose: s.whose, writer: s.writer, at: n}
 		p.last = n == len(j.table.segments)-1
 		p.sound = n == next-1 && !p.last
 		if i := sort.Search(len(s.spots), func(i int) bool { return s.spots[i].lsn > lsn }); i > 0 {
@@ -171,14 +174,17 @@ func (j *Journal) first(n int) (types.LSN, error) {
 	if s.foul = err != nil; s.foul {
 		p.first = 0
 	} else if !p.whole {
-		if whose, inside, err = p.named(j.fs); err != nil {
+		if whose, inside, err = p.named(j.fs); err == nil {
+			_, err = p.writer(j.fs)
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.segments[n].looked, t.segments[n].foul, t.segments[n].first = true, s.foul, p.first
-	t.segments[n].whose, t.segments[n].inside = whose, inside
+	t.segments[n].whose, t.segments[n].inside, t.segments[n].writer = whose, inside, p.start.epoch
 	return p.first, nil
 }
 

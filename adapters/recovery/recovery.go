@@ -55,6 +55,7 @@ type Start struct {
 	Fresh               types.JournalID     // the ID of the journal if there is none
 	Reading             journalfile.Reading // what is known about the journal; From, Each and the proofs are set here
 	Proofs              []journalfile.Proof // beside those of snapshots
+	Doubt               string              // see journalfile.Judge
 	Empty               func() state.State  // before the first frame
 	Fold                func(*state.State) Fold
 	Step                func() error // nil, or called between slices of work; its error ends the start
@@ -74,7 +75,7 @@ type Result struct {
 func (s Start) Recover(heads []snapshot.Head) (Result, error) {
 	var err error
 	proofs := Proofs(s.Proofs, heads)
-	if s.Reading.Against, err = journalfile.Contradicted(s.Segments, proofs); err != nil {
+	if s.Reading.Verdict, err = journalfile.Judge(s.Segments, proofs, s.Doubt); err != nil {
 		return Result{}, err
 	}
 	for _, p := range proofs {

@@ -105,7 +105,7 @@ func (e Env) Backup(ctx context.Context, cfg *config.Config, o BackupOptions) (i
 	if upto > 0 { // a running node goes on: by now it may have recorded frames behind those that are copied
 		known = before
 	}
-	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Proofs: known.Proofs, Heir: o.Heir}
+	b := backup.Bounds{Upto: upto, Evidence: known.LSN, Proofs: known.Proofs, Doubt: known.Doubt, Heir: o.Heir}
 	k, err := e.copyOf(source{ctx, cfg, from}, upto, objects, copied, o.Contents)
 	if err != nil {
 		return nil, notBegun(err)

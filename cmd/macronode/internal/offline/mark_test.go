@@ -114,6 +114,9 @@ func TestVerifyReportsAnotherPast(t *testing.T) {
 			t.Errorf("%s: %d, %+v", what, code, report)
 		}
 		wantText(t, text, fmt.Sprintf("%s has another root for frame @%d: the segments are of a copy of the journal that went on otherwise", c.source, c.at))
+		if isSnapshot := c.source != durable.Name; isSnapshot != strings.Contains(text, "snapshot "+c.source+" is invalid: the segments have another root for its frame") {
+			t.Errorf("%s: %s", what, text)
+		}
 		to := t.TempDir()
 		is, err := Env{}.Backup(t.Context(), l.Config, BackupOptions{To: to})
 		copied, bad := journalfile.Scan(fs.Dir(filepath.Join(to, datadir.Journal)), nil, nil)

@@ -124,7 +124,7 @@ func (v *JournalReport) writeAdvice(w *lines) {
 		w.printf("or accept the loss: macronode backup COPY, then macronode restore COPY --accept-loss --data NEW with another journal.archive")
 	}
 	v.writeStart(w)
-	if v.IntactSnapshots() < len(v.Snapshots) {
+	if v.IntactSnapshots() < len(v.Snapshots) && len(v.Damage) == 0 {
 		w.printf("an invalid snapshot is harmless: the next start skips it, and the node creates new ones")
 	}
 }

@@ -51,6 +51,7 @@ type RestoreReport struct {
 	state    *state.State
 	journal  fs.FS // of the backup
 	proofs   []journalfile.Proof
+	doubt    string
 }
 
 // ClaimReport is a provider that belongs to another journal.
@@ -119,7 +120,7 @@ func (e Env) PlanRestore(ctx context.Context, cfg *config.Config, asked RestoreO
 		return nil, unreadable(fmt.Errorf("restore: %w", err))
 	}
 	v.OK = v.isIntact()
-	r := &RestoreReport{Checked: &v.JournalReport, state: s, journal: journal, proofs: v.evidence.Proofs, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
+	r := &RestoreReport{Checked: &v.JournalReport, state: s, journal: journal, proofs: v.evidence.Proofs, doubt: v.evidence.Doubt, Accounts: s.Wallet.Accounts(), NoEnd: end.LSN == 0, KeepKeys: asked.KeepKeys}
 	r.BackupReport = BackupReport{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
 	for _, c := range settings.NewObjectStore(cfg).Claims(s.Journal) {
 		r.Claimed = append(r.Claimed, ClaimReport(c))
@@ -225,7 +226,7 @@ func (e Env) Restore(ctx context.Context, cfg *config.Config, o RestoreOptions, 
 	if len(r.Checked.Damage) > 0 {
 		upto = types.LSN(r.Checked.Frames)
 	}
-	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known), Proofs: r.proofs, Epoch: datadir.Writers(dir).Next}
+	as := backup.As{Upto: upto, Journal: datadir.NewJournalID(), At: types.Time(time.Now().UnixMilli()), KeepKeys: o.KeepKeys, Evidence: types.LSN(r.Checked.Known), Proofs: r.proofs, Doubt: r.doubt, Epoch: datadir.Writers(dir).Next}
 	made, err := backup.Restore(ctx, r.journal, into, as, e.Copied)
 	if err != nil {
 		return notRestored(cfg, err)

@@ -247,11 +247,12 @@ func (v *verification) run() error {
 		v.KnownFrom = v.evidence.Source
 	}
 	v.evidence.Proofs = recovery.Proofs(v.evidence.Proofs, v.heads())
-	against, err := journalfile.Contradicted(v.journal, v.evidence.Proofs)
+	verdict, err := journalfile.Judge(v.journal, v.evidence.Proofs, v.evidence.Doubt)
 	if err != nil {
 		return err
 	}
-	r := journalfile.Reading{Known: known, Against: against, Each: v.foldFrames, Progress: v.progress, Repaired: func(d *journalfile.Damage) {
+	v.noteContradiction(verdict.Against)
+	r := journalfile.Reading{Known: known, Verdict: verdict, Each: v.foldFrames, Progress: v.progress, Repaired: func(d *journalfile.Damage) {
 		v.Repaired = append(v.Repaired, newDamage(d))
 	}}
 	found, err := r.Scan(v.journal)
@@ -281,6 +282,15 @@ func (v *verification) run() error {
 		v.Error = settings.ExplainRoom(err).Error()
 	}
 	return nil
+}
+
+// noteContradiction notes that the segments have another root for the frame of a proof, if that is a snapshot.
+func (v *verification) noteContradiction(p journalfile.Proof) {
+	for i := range v.Snapshots {
+		if s := &v.Snapshots[i]; s.OK && p.LSN > 0 && s.File == p.Source {
+			s.OK, s.Why = false, "the segments have another root for its frame: they are of another past, or the snapshot is"
+		}
+	}
 }
 
 // foldFrames folds frames, and checks each movement against the state before it and each snapshot against the
@@ -414,7 +424,7 @@ func (v *verification) predictStart(known journalfile.Reading) error {
 				return settings.ExplainRoom(err)
 			}
 		}
-		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known.Known, Against: known.Against, Progress: v.progress, Each: func(all []record.Sealed) error {
+		found, err := journalfile.Reading{From: recovery.From(s.head), Known: known.Known, Verdict: known.Verdict, Progress: v.progress, Each: func(all []record.Sealed) error {
 			for i := range all {
 				if err := next.Fold(all[i].Body, nil); err != nil {
 					return err

@@ -61,7 +61,7 @@ func (s *journalStore) recover() (state.State, event.Recovery, error) {
 	s.known.Note(heads[0].LSN, datadir.Snapshots)
 	s.mark.lsn = s.known.LSN
 	r, err := recovery.Start{Segments: s.segments, Snapshots: kept, Fresh: datadir.NewJournalID(),
-		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Repaired: s.logRepaired, Epoch: s.segments.Writers.Next}, Proofs: s.known.Proofs,
+		Reading: journalfile.Reading{Known: s.known.LSN, Unsure: s.known.Unsure, Repaired: s.logRepaired, Epoch: s.segments.Writers.Next}, Proofs: s.known.Proofs, Doubt: s.known.Doubt,
 		Empty: func() state.State { return state.New(limits, types.Hash64(datadir.Random64())) },
 		Fold:  s.startReplay, Step: s.checkEnd, Skipped: s.logSkippedSnapshot}.Recover(heads)
 	if err != nil {
