@@ -73,8 +73,9 @@ func (c *chain) step(p *pane) (header, frame item, err error) {
 	it, err := p.item(c.off)
 	isGuessed := c.isGuessed
 	if err == nil && it.magic != frameMagic {
-		header = it
-		isGuessed = isGuessed || it.size == 0
+		if isGuessed = isGuessed || it.size == 0; it.magic == batchMagic {
+			header = it
+		}
 		c.off += batchItem
 		it, err = p.item(c.off)
 	}
@@ -106,28 +107,21 @@ func (c chain) reaches(p *pane, l landing) (is, isGuessed bool, err error) {
 // goesOn reports whether the chain leads to a frame behind a header of a writer, or to the begin of the next segment. isEnd is returned if there
 // is neither.
 func (c chain) goesOn(p *pane, writer types.Epoch, isEnd bool) (bool, error) {
+	following := part{name: segmentName(p.number + 1)}
+	if err := following.peek(p.fsys); err != nil {
+		return false, err
+	}
 	for {
-		root, last := c.root, c.next-1
-		header, it, err := c.step(p)
-		switch {
+		if following.whole && following.first == c.next {
+			return following.start.prev == c.root, nil
+		}
+		switch header, it, err := c.step(p); {
 		case err != nil:
 			return false, err
 		case it.size == 0:
-			return p.endsWith(last, root, isEnd)
+			return isEnd && !following.isThere, nil
 		case header.size > 0:
 			return writer == 0 || header.batch().epoch == writer, nil
 		}
 	}
-}
-
-// endsWith reports whether the next segment begins behind a frame, with its root. isEnd is returned if there is none.
-func (p *pane) endsWith(last types.LSN, root types.Root, isEnd bool) (bool, error) {
-	next := part{name: segmentName(p.number + 1)}
-	pane, err := openPane(p.fsys, next.name, startItem+batchItem)
-	if err != nil {
-		return isEnd, unlessGone(err)
-	}
-	defer pane.file.Close() //nolint:errcheck // it was only read
-	err = next.look(pane)
-	return next.whole && next.first == last+1 && next.start.prev == root, err
 }

@@ -14,13 +14,14 @@ import (
 
 // A part is a segment as known from the directory and its start.
 type part struct {
-	number uint32
-	name   string
-	size   int64
-	start  start
-	whole  bool      // the start is valid, or rebuilt
-	remade bool      // the start is rebuilt
-	first  types.LSN // its first frame, from the start or from what follows it; else 0
+	number  uint32
+	name    string
+	size    int64
+	start   start
+	whole   bool      // the start is valid, or rebuilt
+	remade  bool      // the start is rebuilt
+	isThere bool      // the file was opened by peek
+	first   types.LSN // its first frame, from the start or from what follows it; else 0
 }
 
 func segmentName(number uint32) string { return fmt.Sprintf("%08d%s", number, suffix) }

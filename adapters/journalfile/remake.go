@@ -86,5 +86,6 @@ func (p *part) peek(fsys fs.FS) error {
 		return unlessGone(err)
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
+	p.isThere = true
 	return p.look(pane)
 }
