@@ -455,6 +455,21 @@ func TestOutcomeOfIdempotencyKey(t *testing.T) {
 	}
 }
 
+// TestLostOutcomeIsNotMissing: while the journal is damaged, a key or a ref that is not found is no evidence that the write was not acknowledged.
+func TestLostOutcomeIsNotMissing(t *testing.T) {
+	h := withMovements(t, true)
+	h.reply = &event.Reply{Problem: event.NotFound}
+	s := serve(t, h)
+	for fault, want := range map[event.Fault]int{0: 404, event.NoSpace: 404, event.Damaged: 503} {
+		h.set(func(s *event.Status) { s.Fault = fault })
+		for _, path := range []string{"/v1/tx?idempotency_key=lost", "/v1/tx?ref=lost"} {
+			if a := s.send(s.get(path)); a.status != want {
+				t.Errorf("%v: %s: %d %s", fault, path, a.status, a.body)
+			}
+		}
+	}
+}
+
 // A txid of another journal is not found, even if its position has a record.
 func TestRecordBelongsToItsJournal(t *testing.T) {
 	h := withMovements(t, true)

@@ -61,7 +61,7 @@ func lookupTx(k *call) error {
 	}
 	id, found, err := k.Index.Ref(k.key.Tenant, digest.Name([]byte(ref)))
 	if err == nil && !found {
-		err = problem(event.NotFound)
+		err = k.noOutcome()
 	}
 	if err != nil {
 		return err
@@ -82,9 +82,19 @@ func (k *call) findOutcome(key string) (types.Position, error) {
 		return reply.Position, nil
 	case reply.Problem == event.None:
 		return types.Position{}, errNoRecord
+	case reply.Problem == event.NotFound:
+		return types.Position{}, k.noOutcome()
 	default:
 		return types.Position{}, problem(reply.Problem)
 	}
+}
+
+// noOutcome returns the problem for a ref or a key that is not found. A damaged journal may have lost the write.
+func (k *call) noOutcome() error {
+	if k.Node.Status().Fault == event.Damaged {
+		return problemDetail(event.Unavailable, "Not found, but the journal has lost frames: the write may have been acknowledged.")
+	}
+	return problem(event.NotFound)
 }
 
 // sendRecordAt answers with the record at p of a journal, if the key may see it. If journal is 0, any journal
