@@ -123,6 +123,7 @@ func (p *pane) behind(first, lsn types.LSN, b bound) (left batch, root types.Roo
 		return left, root, 0, nil
 	}
 	left, off = at.it.batch(), at.end()
+	whole := left
 	for n := left.first; n <= lsn; n++ {
 		it, err := p.item(off)
 		if err == nil && it.size == 0 && left.count == 0 { // an invalid batch header
@@ -139,10 +140,29 @@ func (p *pane) behind(first, lsn types.LSN, b bound) (left batch, root types.Roo
 		}
 		head, _, bad := record.Open(it.payload)
 		if it.magic != frameMagic || bad != nil || head.LSN != n || left.count == 0 || it.size > int64(left.bytes) {
-			return left, root, 0, nil
+			return p.within(at, whole, lsn)
 		}
 		left.count, left.bytes = left.count-1, left.bytes-uint32(it.size)
 		off, root = off+it.size, types.Root(it.root)
 	}
+	return left, root, off, nil
+}
+
+// within is behind for a frame of a batch in which an earlier one is damaged.
+func (p *pane) within(at landing, h batch, lsn types.LSN) (left batch, root types.Root, off int64, err error) {
+	w, end := walk{off: at.end(), last: h.first - 1}, at.end()+int64(h.bytes)
+	for w.last < lsn {
+		l, err := w.step(p, end)
+		if err != nil || l.it.size == 0 || l.it.magic != frameMagic {
+			return left, root, 0, err
+		}
+		if left, root, off = h, types.Root(l.it.root), l.end(); off > end {
+			return left, root, 0, nil
+		}
+	}
+	if w.last != lsn || lsn-h.first >= types.LSN(h.count) {
+		return left, root, 0, nil
+	}
+	left.count, left.bytes = uint32(h.first+types.LSN(h.count)-1-lsn), uint32(end-off)
 	return left, root, off, nil
 }

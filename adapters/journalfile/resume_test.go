@@ -1,6 +1,7 @@
 package journalfile_test
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -249,5 +250,39 @@ func TestGrownCountsBytesOfNextStart(t *testing.T) {
 	add(t, j, 1)
 	if j.Grown() != batchSize+forged {
 		t.Fatalf("%d bytes for a frame", j.Grown())
+	}
+}
+
+// TestReadingBeginsInDamagedBatch: a damaged frame of a batch does not hide a later one of it: a start after that one goes on. Not so without its root.
+func TestReadingBeginsInDamagedBatch(t *testing.T) {
+	d := world.NewDisk()
+	j := open(t, d, types.MaxSegment)
+	sealed := add(t, j, 2)
+	sealed = append(sealed, add(t, j, 9)...)
+	sealed = append(sealed, add(t, j, 2)...)
+	must(t, j.Close())
+	text := read(t, d, first)
+	text[bytes.Index(text, sealed[4].Body)+20] ^= 1
+	d = disk(t, map[string][]byte{first: text})
+	for _, s := range sealed {
+		var k kept
+		found, err := journalfile.Reading{From: after(s), Each: k.each}.Scan(d)
+		switch {
+		case s.LSN < 5:
+			if !errors.Is(err, journalfile.ErrDamaged) {
+				t.Errorf("behind %v: %v", s.LSN, err)
+			}
+		case s.LSN == 5:
+			if !errors.Is(err, journalfile.ErrApart) {
+				t.Errorf("behind %v: %v", s.LSN, err)
+			}
+		case err != nil || found.Last != 13 || !slices.EqualFunc(k.frames, sealed[s.LSN:], same):
+			t.Errorf("behind %v: %d frames, %+v, %v", s.LSN, len(k.frames), found, err)
+		}
+		wrong := after(s)
+		wrong.Root[0]++
+		if _, err := (journalfile.Reading{From: wrong}).Scan(d); !errors.Is(err, journalfile.ErrApart) {
+			t.Errorf("behind %v, with another root: %v", s.LSN, err)
+		}
 	}
 }
