@@ -71,7 +71,7 @@ type Bounds struct {
 	Upto     types.LSN           // the last durable frame; 0: the end of a journal that is not being written
 	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
 	Proofs   []journalfile.Proof // in ascending order; frames of segments that contradict them are not copied
-	Doubt    string              // see journalfile.Judge
+	Doubt    journalfile.Doubt   // see journalfile.Judge
 	Heir     bool                // the copy may be of the journal that this one was restored from; then it becomes a copy of this one
 	// Before, if not nil, is called when the copy is known to belong to this journal, before it
 	// is extended. It returns the frame to copy up to, instead of Upto, after everything that the
@@ -169,7 +169,7 @@ type copying struct {
 
 	evidence types.LSN // as in Bounds
 	proofs   []journalfile.Proof
-	doubt    string
+	doubt    journalfile.Doubt
 }
 
 // open reads the end of the copy.
@@ -295,7 +295,7 @@ type As struct {
 	Evidence types.LSN           // frames up to this one were durable, as recorded outside of the segments
 	Upto     types.LSN           // the last frame of the copy to take, which is before its first damage; 0: all
 	Proofs   []journalfile.Proof // as in Bounds
-	Doubt    string              // as in Bounds
+	Doubt    journalfile.Doubt   // as in Bounds
 
 	Epoch func(last types.Epoch) (types.Epoch, error) // of the writer of the journal: see journalfile.Reading
 }

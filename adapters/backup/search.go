@@ -72,7 +72,7 @@ func (c *copying) hidden(r journalfile.Reading, from fs.FS, fork error) error {
 	if is, err := journalfile.ID(from); err != nil || is != end.Journal {
 		return errors.Join(err, fork)
 	}
-	switch is, err := journalfile.Judge(from, []journalfile.Proof{{LSN: end.LSN, Root: end.Root}}, ""); {
+	switch is, err := journalfile.Judge(from, []journalfile.Proof{{LSN: end.LSN, Root: end.Root}}, journalfile.Doubt{}); {
 	case err != nil:
 		return err
 	case is.Against.LSN > 0:

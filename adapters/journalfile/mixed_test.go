@@ -202,15 +202,13 @@ func (m *mixed) note(is bool, word, otherwise string) {
 
 // shows opens a journal, and returns what is wrong with what it delivers, reads and reports.
 func (m *mixed) shows(d *world.Disk) (wrong string) {
-	writers, doubt := m.own.writers, ""
+	writers, doubt := m.own.writers, journalfile.Doubt{}
 	if m.note(m.isListed, "listed", "not listed"); !m.isListed {
 		is, err := journalfile.ReadInRow(still{d})
 		if err != nil {
 			return err.Error()
 		}
-		if writers = is.Writers; is.Breaks {
-			doubt = "the list is missing"
-		}
+		writers, doubt = is.Writers, journalfile.Doubt{Why: "the list is missing", IsGap: is.Breaks}
 	}
 	segments, foreign, err := journalfile.Own(d, writers)
 	if err != nil {
@@ -286,7 +284,7 @@ func (m *mixed) shows(d *world.Disk) (wrong string) {
 	case isOf(m.own):
 	case m.isListed:
 		return fmt.Sprintf("frames of another past are shown, %v", err)
-	case r.Verdict.Against.LSN > 0, doubt != "":
+	case r.Verdict.Against.LSN > 0, doubt.IsGap:
 		return fmt.Sprintf("frames of another past are shown, although %+v, %v", r.Verdict, err)
 	case !isOf(m.other):
 		return fmt.Sprintf("frames of two pasts are shown, %v", err)

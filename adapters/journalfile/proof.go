@@ -13,39 +13,46 @@ type Proof struct {
 	LSN    types.LSN
 	Root   types.Root
 	Source string // the file
+	IsWeak bool   // the file came with the segments, and confirms nothing
+}
+
+// A Doubt is why the segments may be of another past, although they name the journal. The zero value is none.
+type Doubt struct {
+	Why   string
+	IsGap bool // else what is behind the last confirmed frame is only in doubt if the frame of the latest proof is missing
 }
 
 // A Verdict is what proofs say about the segments. The zero value says nothing: all is read.
 type Verdict struct {
 	Against   Proof     // its frame has another root in the segments: they are of a copy of the journal that went on otherwise, or its file is
 	Confirmed types.LSN // the last frame that a proof confirms, before that of Against; 0: none
-	doubt     string    // why what is behind Confirmed may be of another past, although nothing contradicts it
-	isLacking bool      // the frame of the latest proof is missing: what is behind Confirmed and behind damage may be of another past
+	doubt     Doubt
+	isLacking bool // the frame of the latest proof is missing: what is behind Confirmed and behind damage may be of another past
 }
 
-// Judge compares proofs, in ascending order, with the segments. Nothing is known of a proof whose frame the segments lack. Doubt says why the
-// segments may be of another past; empty: they are those of the writers of the journal.
-func Judge(fsys fs.FS, proofs []Proof, doubt string) (Verdict, error) {
+// Judge compares proofs, in ascending order, with the segments. Nothing is known of a proof whose frame the segments lack.
+func Judge(fsys fs.FS, proofs []Proof, doubt Doubt) (Verdict, error) {
 	row, _, err := list(fsys)
 	if err != nil {
 		return Verdict{}, err
 	}
 	v, tries := Verdict{doubt: doubt}, 2 // the last segment may have begun and not have a frame
-	if doubt != "" {
+	if doubt.Why != "" {
 		tries = 1 // or it hides one of another past
 	}
-	for n, p := range proofs {
+	for _, p := range proofs {
 		root, has, err := rootOf(fsys, row, p.LSN, tries)
 		switch {
 		case err != nil:
 			return Verdict{}, err
+		case p.IsWeak && (!has || root == p.Root):
 		case !has:
-			v.isLacking = n == len(proofs)-1
+			v.isLacking = true
 		case root != p.Root:
 			v.Against = p
 			return v, nil
 		default:
-			v.Confirmed = p.LSN
+			v.Confirmed, v.isLacking = p.LSN, false
 		}
 	}
 	return v, nil
@@ -71,8 +78,8 @@ func (v Verdict) hides(lsn types.LSN, behindDamage bool) string {
 		return ""
 	case v.Against.LSN > 0:
 		return v.contradiction()
-	case v.doubt != "":
-		return v.doubt
+	case v.doubt.Why != "" && (v.doubt.IsGap || v.isLacking):
+		return v.doubt.Why
 	case behindDamage && v.isLacking:
 		return unproved
 	default:
@@ -83,7 +90,7 @@ func (v Verdict) hides(lsn types.LSN, behindDamage bool) string {
 // IsReason reports whether err is the damage that frames are not read because they may be of another past.
 func (v Verdict) IsReason(err error) bool {
 	d, ok := errors.AsType[*Damage](err)
-	return ok && d.From > v.Confirmed && (v.Against.LSN > 0 && d.Why == v.contradiction() || v.doubt != "" && d.Why == v.doubt)
+	return ok && d.From > v.Confirmed && (v.Against.LSN > 0 && d.Why == v.contradiction() || v.doubt.Why != "" && d.Why == v.doubt.Why)
 }
 
 func (v Verdict) contradiction() string {

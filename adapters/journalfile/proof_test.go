@@ -36,7 +36,7 @@ func TestContradictedFramesAreNotRead(t *testing.T) {
 		d := disk(t, segments)
 		r := journalfile.Reading{}
 		var err error
-		r.Verdict, err = journalfile.Judge(d, c.proofs, "")
+		r.Verdict, err = journalfile.Judge(d, c.proofs, journalfile.Doubt{})
 		must(t, err)
 		if r.Verdict.Against.LSN != c.of || c.of > 0 && r.Verdict.Confirmed != c.upto {
 			t.Errorf("%s: %+v", what, r.Verdict)
@@ -69,6 +69,43 @@ func TestContradictedFramesAreNotRead(t *testing.T) {
 			if _, err := r.Scan(still{disk(t, segments)}); errors.Is(err, journalfile.ErrApart) != (lsn > c.upto) {
 				t.Errorf("%s: from %v: %v", what, lsn, err)
 			}
+		}
+	}
+}
+
+// TestDoubtHidesWhatIsNotConfirmed: if it is in doubt of which past the segments are, and the frame of the latest proof is missing or there is a
+// gap, only what a proof confirms is read. A proof that came with the segments confirms nothing.
+func TestDoubtHidesWhatIsNotConfirmed(t *testing.T) {
+	segments, sealed := several(t)
+	end := types.LSN(len(sealed))
+	proof := func(lsn types.LSN, isWeak bool) journalfile.Proof {
+		p := journalfile.Proof{LSN: lsn, Source: "a file", IsWeak: isWeak}
+		if lsn <= end {
+			p.Root = sealed[lsn-1].Root
+		}
+		return p
+	}
+	for what, c := range map[string]struct {
+		proofs []journalfile.Proof
+		doubt  journalfile.Doubt
+		upto   types.LSN
+	}{
+		"no doubt":               {[]journalfile.Proof{proof(5, false), proof(end+9, false)}, journalfile.Doubt{}, end},
+		"the latest is there":    {[]journalfile.Proof{proof(5, false)}, journalfile.Doubt{Why: "no list"}, end},
+		"the latest is missing":  {[]journalfile.Proof{proof(5, false), proof(end+9, false)}, journalfile.Doubt{Why: "no list"}, 5},
+		"a gap":                  {[]journalfile.Proof{proof(5, false)}, journalfile.Doubt{Why: "no list", IsGap: true}, 5},
+		"only a weak one":        {[]journalfile.Proof{proof(5, false), proof(9, true), proof(end+9, false)}, journalfile.Doubt{Why: "a backup"}, 5},
+		"a weak one is missing":  {[]journalfile.Proof{proof(5, false), proof(end+9, true)}, journalfile.Doubt{Why: "a backup"}, end},
+		"nothing is known":       {nil, journalfile.Doubt{Why: "no list"}, end},
+		"a gap and nothing else": {nil, journalfile.Doubt{Why: "no list", IsGap: true}, 0},
+	} {
+		d := disk(t, segments)
+		v, err := journalfile.Judge(d, c.proofs, c.doubt)
+		must(t, err)
+		var k kept
+		_, err = journalfile.Reading{Verdict: v, Each: k.each}.Scan(d)
+		if len(k.frames) != int(c.upto) || (c.upto < end) != v.IsReason(err) {
+			t.Errorf("%s: %d frames, %v", what, len(k.frames), err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ type Start struct {
 	Fresh               types.JournalID     // the ID of the journal if there is none
 	Reading             journalfile.Reading // what is known about the journal; From, Each and the proofs are set here
 	Proofs              []journalfile.Proof // beside those of snapshots
-	Doubt               string              // see journalfile.Judge
+	Doubt               journalfile.Doubt   // see journalfile.Judge
 	Empty               func() state.State  // before the first frame
 	Fold                func(*state.State) Fold
 	Step                func() error // nil, or called between slices of work; its error ends the start

@@ -21,7 +21,7 @@ type Evidence struct {
 	Index  types.LSN           // the last frame that the index contains
 	NoMark bool                // there are segments and no mark: durable frames may be missing at the end without evidence
 	Proofs []journalfile.Proof // of the mark of durable frames and of the index
-	Doubt  string              // as in Segments
+	Doubt  journalfile.Doubt   // as in Segments
 	Unsure error               // the mark is damaged, so that it is unknown whether durable frames are missing; or ErrNoEnd, or ErrOtherEnd
 }
 
@@ -93,7 +93,7 @@ func (e *Evidence) noteCut(journal Segments, id types.JournalID) error {
 		return err
 	case cut.LSN > 0 && (id == 0 || cut.Journal == id):
 		e.Note(cut.LSN, backup.CutName)
-		e.Proofs = append(e.Proofs, journalfile.Proof{LSN: cut.LSN, Root: cut.Root, Source: backup.CutName})
+		e.Proofs = append(e.Proofs, journalfile.Proof{LSN: cut.LSN, Root: cut.Root, Source: backup.CutName, IsWeak: journal.isBrought})
 	}
 	return nil
 }

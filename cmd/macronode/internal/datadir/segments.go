@@ -27,7 +27,9 @@ type Segments struct {
 	Writers  epochs.List           // of the journal
 	ListPath string                // the file that records Writers
 	NoList   error                 // why Writers is also made from the segments that follow one another; nil: all were recorded, or there are none
-	Doubt    string                // why segments that are read may be of another journal; empty: they are not
+	Doubt    journalfile.Doubt     // why segments that are read may be of another journal
+
+	isBrought bool // the segments of a backup were put into the data directory of a node
 }
 
 // String returns the directory of the segments that are not archived.

@@ -23,8 +23,11 @@ var (
 	errPartial = errors.New("it was made while segments were missing or damaged, and may lack processes")
 )
 
-// doubt is why segments that are read may be of another journal.
-const doubt = "nothing records which segments are of this journal, and some are missing or damaged"
+// Why segments that are read may be of another journal.
+const (
+	noList   = "nothing records which segments are of this journal, and some are missing or damaged, or the latest frame that is recorded is missing"
+	ofBackup = "a backup has brought its list of writers, and the latest frame that the data directory records is missing"
+)
 
 // Writers returns the writers of a journal that is new in a data directory.
 func Writers(data fs.FS) epochs.List { return epochs.List{Dir: data, Random: Random64} }
@@ -43,9 +46,7 @@ func (s *Segments) own(data fs.Dir) error {
 			return err
 		}
 		s.Writers.All, s.Writers.Partial = append(s.Writers.All, is.Writers...), is.Lacks || is.Breaks
-		if is.Breaks {
-			s.Doubt = doubt
-		}
+		s.Doubt = journalfile.Doubt{Why: noList, IsGap: is.Breaks}
 	}
 	if len(s.Writers.All) > 0 { // else there are no segments
 		s.NoList = lacks
@@ -65,7 +66,7 @@ func (s *Segments) own(data fs.Dir) error {
 // data directory: if that list is there, it decides. Lacks is why there may be other writers.
 func (s *Segments) recorded(data fs.Dir) (lacks, err error) {
 	s.ListPath = filepath.Join(string(data), epochs.Name)
-	path, found := s.ListPath, errNoList
+	path, found, lists := s.ListPath, errNoList, 0
 	for _, dir := range [...]fs.Dir{data, s.Live} {
 		l, err := epochs.Load(dir)
 		switch {
@@ -81,10 +82,14 @@ func (s *Segments) recorded(data fs.Dir) (lacks, err error) {
 			found = nil
 		}
 		path = filepath.Join(string(dir), epochs.Name)
+		lists++
 		s.Writers.All = append(s.Writers.All, l.All...)
 	}
 	if _, err := os.Stat(s.ListPath); errors.Is(err, os.ErrNotExist) {
 		s.ListPath = path
+	}
+	if s.isBrought = lists == 2; s.isBrought {
+		s.Doubt = journalfile.Doubt{Why: ofBackup}
 	}
 	if found != nil {
 		found = fmt.Errorf("%s: %w", path, found)

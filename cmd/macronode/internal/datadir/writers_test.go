@@ -67,8 +67,8 @@ func TestPartialListIsCompleted(t *testing.T) {
 	}
 	testkit.Must(t, os.Remove(list))
 	move(d.Journal(), away)
-	if s := start(second); !s.Writers.Partial || s.NoList == nil || s.Doubt != "" {
-		t.Fatalf("without the segments: partial %v, %v, %q", s.Writers.Partial, s.NoList, s.Doubt)
+	if s := start(second); !s.Writers.Partial || s.NoList == nil || s.Doubt.IsGap {
+		t.Fatalf("without the segments: partial %v, %v, %+v", s.Writers.Partial, s.NoList, s.Doubt)
 	}
 	move(away, d.Journal())
 	if s := start(journalfile.From{}); len(s.Others) > 0 || s.Writers.Partial || s.NoList == nil || !strings.Contains(s.NoList.Error(), list+": it was made while segments were missing") {
@@ -88,12 +88,12 @@ func TestGapIsDoubt(t *testing.T) {
 		testkit.Must(t, err)
 		return e
 	}
-	if e := evidence(); e.Doubt != "" {
-		t.Errorf("with a list: %q", e.Doubt)
+	if e := evidence(); e.Doubt.Why != "" {
+		t.Errorf("with a list: %+v", e.Doubt)
 	}
 	testkit.Must(t, os.Remove(filepath.Join(d.Config.Data, epochs.Name)))
-	if e, s := evidence(), open(t, d); e.Doubt == "" || e.Doubt != s.Doubt || !s.Writers.Partial {
-		t.Errorf("without one: %q, %q, partial %v", e.Doubt, s.Doubt, s.Writers.Partial)
+	if e, s := evidence(), open(t, d); !e.Doubt.IsGap || e.Doubt != s.Doubt || !s.Writers.Partial {
+		t.Errorf("without one: %+v, %+v, partial %v", e.Doubt, s.Doubt, s.Writers.Partial)
 	}
 }
 

@@ -114,6 +114,7 @@ func TestVerifyReportsAnotherPast(t *testing.T) {
 			t.Errorf("%s: %d, %+v", what, code, report)
 		}
 		wantText(t, text, fmt.Sprintf("%s has another root for frame @%d: the segments are of a copy of the journal that went on otherwise", c.source, c.at))
+		wantText(t, text, "or, if the segments are the right ones, move "+map[bool]string{true: "", false: datadir.Snapshots + "/"}[c.source == durable.Name]+c.source+" away")
 		if isSnapshot := c.source != durable.Name; isSnapshot != strings.Contains(text, "snapshot "+c.source+" is invalid: the segments have another root for its frame") {
 			t.Errorf("%s: %s", what, text)
 		}

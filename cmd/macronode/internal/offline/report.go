@@ -107,6 +107,9 @@ func (v *JournalReport) writeAdvice(w *lines) {
 			w.printf("no frame behind @%d is known to be durable: if %s does not belong here, move it away, and the node starts as usual", v.Known, last.Segment)
 		}
 		w.printf("restore the named files from an archive: a finished segment never changes")
+		if v.against != "" {
+			w.printf("or, if the segments are the right ones, move %s away", v.against)
+		}
 		w.printf("or use a backup: run macronode backup to add the newer frames, then replace this directory journal with that of the backup")
 		if v.CanAccept() && (v.Start == nil || !v.Start.Writes) {
 			w.printf("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part, to @%d; receipts of later frames are not valid in it", v.Frames)
@@ -152,7 +155,11 @@ func (v *JournalReport) writeOthers(w *lines) {
 	for _, o := range v.Others {
 		w.printf("%s is not of this journal, and is not read: %s", o.Name, o.Why)
 	}
-	if len(v.Others) > 0 {
+	switch {
+	case len(v.Others) == 0:
+	case v.NoList != "":
+		w.printf("do not move it away before the list is there again, or the missing or damaged segment: it may be of this journal")
+	default:
 		w.printf("move it away; if it is in the place of a segment of this journal, bring that one back")
 	}
 	if v.list != "" {

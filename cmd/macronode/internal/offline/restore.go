@@ -51,7 +51,7 @@ type RestoreReport struct {
 	state    *state.State
 	journal  fs.FS // of the backup
 	proofs   []journalfile.Proof
-	doubt    string
+	doubt    journalfile.Doubt
 }
 
 // ClaimReport is a provider that belongs to another journal.

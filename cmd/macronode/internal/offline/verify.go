@@ -122,6 +122,7 @@ type JournalReport struct {
 	NoList    string           `json:"no_writers,omitzero"`        // why the writers of the journal are not known: what follows a gap is not read
 	Snapshots []SnapshotReport `json:"snapshots,omitempty"`
 	Start     *NextStart       `json:"next_start,omitzero"` // of a damaged journal
+	against   string           // the file that contradicts the segments; empty: none does
 	list      string           // the file that may lack the process that wrote one of Others; empty: none does
 
 	Objects *ObjectReport `json:"objects,omitempty"`             // nil: there are none, or they were not checked
@@ -284,10 +285,12 @@ func (v *verification) run() error {
 	return nil
 }
 
-// noteContradiction notes that the segments have another root for the frame of a proof, if that is a snapshot.
+// noteContradiction notes that the segments have another root for the frame of a proof.
 func (v *verification) noteContradiction(p journalfile.Proof) {
+	v.against = p.Source
 	for i := range v.Snapshots {
 		if s := &v.Snapshots[i]; s.OK && p.LSN > 0 && s.File == p.Source {
+			v.against = filepath.Join(datadir.Snapshots, p.Source)
 			s.OK, s.Why = false, "the segments have another root for its frame: they are of another past, or the snapshot is"
 		}
 	}
