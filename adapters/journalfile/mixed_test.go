@@ -151,7 +151,11 @@ func mixture(r *rapid.T, own *world.Disk, others ...*world.Disk) (files map[stri
 		faults++
 		to := rapid.SampledFrom(slices.Sorted(maps.Keys(files))).Draw(r, "to")
 		from := read(r, d, rapid.SampledFrom(theirs).Draw(r, "segment"))
-		begin := rapid.IntRange(0, min(len(files[to]), len(from))).Draw(r, "begin")
+		begin := 0 // or the header of a group: inside of one, nothing shows the difference up to the next damage, which is documented
+		if at := rapid.IntRange(0, len(files[to])).Draw(r, "begin"); at < len(files[to]) {
+			begin = max(0, bytes.LastIndex(files[to][:at], []byte("MNB1")))
+		}
+		begin = min(begin, len(from))
 		end := min(len(from), begin+rapid.IntRange(1, len(from)+1).Draw(r, "bytes"))
 		rest := files[to][min(end, len(files[to])):]
 		files[to] = slices.Concat(files[to][:begin], from[begin:end], rest)
