@@ -160,7 +160,7 @@ func TestSegmentsOfAnotherJournal(t *testing.T) {
 	dir, kept := partlyArchived(t)
 	_, theirs := partlyArchived(t)
 	archived := "journal.archive=" + theirs
-	read, err := datadir.OpenSegments(fs.Dir(dir), theirs)
+	read, err := datadir.OpenFiles(fs.Dir(filepath.Join(dir, datadir.Journal)), theirs)
 	testkit.Must(t, err)
 	all, err := read.List()
 	testkit.Must(t, err)
