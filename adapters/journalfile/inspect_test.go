@@ -212,11 +212,13 @@ func TestStaleFrameIsNotReturned(t *testing.T) {
 	f.start(1, 0, 1)
 	f.batch(0, 1, 1, forged, 1)
 	f.frames(1)
-	f.batch(1, 1, 2, 2*forged, 2)
+	f.batch(1, 1, 2, forged, 1)
 	root := f.prev
-	f.frames(2, 3)
+	f.frames(2)
+	f.batch(1, 1, 3, forged, 1)
+	f.frames(3)
 	text := bytes.Clone(f.Bytes())
-	clear(text[len(text)-2*forged : len(text)-forged-40]) // frame 2 is torn, except the root behind it
+	clear(text[len(text)-2*forged-batchSize : len(text)-forged-batchSize-40]) // frame 2 is torn, except the root behind it
 	segments[first] = text
 
 	f.Reset()
