@@ -2,7 +2,7 @@
 // too, are not mistaken for those of the journal.
 //
 //	start of a writer ──Next──► a random epoch, recorded before its first segment
-//	file ──Read──► all epochs ──journalfile.Own──► the segments that they wrote
+//	file ──Load──► all epochs ──journalfile.Own──► the segments that they wrote
 package epochs
 
 import (
@@ -65,12 +65,6 @@ func (l List) Write() error {
 		return fmt.Errorf("epochs: %w", err)
 	}
 	return nil
-}
-
-// Read returns the epochs of the file, as Load does.
-func Read(dir fs.FS) ([]types.Epoch, error) {
-	l, err := Load(dir)
-	return l.All, err
 }
 
 // Load returns the list of the file; an empty one if there is no file. With ErrFormat, the file has no list from which no epoch is missing.

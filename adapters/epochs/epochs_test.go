@@ -41,7 +41,7 @@ func TestEpochsSurviveAnyCrash(t *testing.T) {
 		}
 		disk.Crash(world.NewSeeded(rapid.Uint64().Draw(t, "loss")))
 		disk.Fuse = -1
-		is, err := epochs.Read(disk)
+		is, err := epochsIn(disk)
 		must(t, err)
 		if len(is) < len(l.All) || len(is) > len(l.All)+1 || !slices.Equal(is[:len(l.All)], l.All) {
 			t.Fatalf("%v after a crash, recorded were %v", is, l.All)
@@ -108,7 +108,7 @@ func TestDamagedFile(t *testing.T) {
 	want := []types.Epoch{3, 1 << 31, 1<<62 + 5}
 	disk := world.NewDisk()
 	disk.Fuse = -1
-	if is, err := epochs.Read(disk); err != nil || is != nil {
+	if is, err := epochsIn(disk); err != nil || is != nil {
 		t.Fatalf("no file is %v, %v", is, err)
 	}
 	must(t, epochs.List{Dir: disk, All: want}.Write())
@@ -116,7 +116,7 @@ func TestDamagedFile(t *testing.T) {
 	must(t, err)
 	read := func(text []byte) ([]types.Epoch, error) {
 		must(t, fs.Replace(disk, epochs.Name, string(text)))
-		return epochs.Read(disk)
+		return epochsIn(disk)
 	}
 	for at := range whole {
 		for bit := range 8 {
@@ -138,4 +138,9 @@ func TestDamagedFile(t *testing.T) {
 			t.Errorf("without an epoch: %v, %v", is, err)
 		}
 	}
+}
+
+func epochsIn(dir fs.FS) ([]types.Epoch, error) {
+	l, err := epochs.Load(dir)
+	return l.All, err
 }

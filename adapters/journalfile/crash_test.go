@@ -222,10 +222,11 @@ func (h *history) begin() {
 
 // recover opens the journal as a node does: a segment of its own is never hidden.
 func (h *history) recover(r journalfile.Reading) (j *journalfile.Journal, found journalfile.Found, err error) {
-	writers := epochs.List{Dir: h.beside, Random: func() uint64 { return uint64(h.c.Choose("epoch", 9)) }}
-	if writers.All, err = epochs.Read(h.beside); err != nil {
+	writers, err := epochs.Load(h.beside)
+	if err != nil {
 		return nil, found, err
 	}
+	writers.Random = func() uint64 { return uint64(h.c.Choose("epoch", 9)) }
 	own, foreign, err := journalfile.Own(h.d, writers.All)
 	if err != nil {
 		return nil, found, err
